@@ -1,0 +1,1 @@
+"""Predictions against measurements: budget, verdicts, reports and the command line."""

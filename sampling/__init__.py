@@ -1,0 +1,1 @@
+"""Monte Carlo on the posterior; knows no prediction."""
