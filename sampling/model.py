@@ -1,0 +1,121 @@
+"""The network on a device in reduced coordinates, and the factored covariance A of y given the first layer (torch)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from data.errors import InputError
+from data.problem import Problem
+from sampling import activations
+from sampling.reduction import Reduction, reduce
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A Problem on a device, in reduced coordinates (physics.md section 6).
+
+    R (P, r) with h = R g; y (P,); T, lambda1, N1; sigma. `scale` = lambda1 N1, so that A = T 1 + Phi Phi^T / scale.
+    """
+
+    problem: Problem
+    reduction: Reduction
+    R: Tensor
+    y: Tensor
+    T: float
+    N1: int
+    scale: float
+    sigma: activations.Activation
+    device: torch.device
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, problem: Problem, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float64) -> Model:
+        """Raises InputError for T = 0, where the posterior has no density."""
+        if problem.T <= 0:
+            raise InputError(f"T = {problem.T}: sampling needs T > 0 (theory alone has the zero-temperature limit)")
+        reduction = reduce(problem)
+        place = {"device": torch.device(device), "dtype": dtype}
+        return cls(
+            problem=problem,
+            reduction=reduction,
+            R=torch.tensor(reduction.R, **place),
+            y=torch.tensor(problem.dataset.y, **place),
+            T=problem.T,
+            N1=problem.N1,
+            scale=problem.lambda1 * problem.N1,
+            sigma=activations.get(problem.activation),
+            **place,
+        )
+
+    @property
+    def P(self) -> int:
+        return self.R.shape[0]
+
+    @property
+    def r(self) -> int:
+        return self.R.shape[1]
+
+    @property
+    def wide(self) -> bool:
+        """Whether the P x P form is the smaller one (N1 >= P)."""
+        return self.N1 >= self.P
+
+    def features(self, g: Tensor) -> tuple[Tensor, Tensor]:
+        """h and s = sigma(h), each (C, N1, P), at g (C, N1, r): one row a unit, so that h = g R^T is one product."""
+        h = torch.matmul(g, self.R.mT)
+        return h, self.sigma.sigma(h)
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """A factor of A = T 1 + Phi Phi^T/scale in its smaller form, with what the log-density and its gradient need.
+
+    For N1 >= P:  L L^T = A (P, P).      For N1 < P:  L L^T = M = scale T 1 + Phi^T Phi (N1, N1), with
+    A^{-1} = (1 - Phi M^{-1} Phi^T)/T and log det A = P log T + log det M - N1 log(scale T).
+    b = A^{-1} y (C, P);  loglik (C,) float64 = log N(y; 0, A);  failed (C,) where the factorisation broke down.
+    """
+
+    L: Tensor
+    b: Tensor
+    loglik: Tensor
+    failed: Tensor
+
+
+def factor(model: Model, s: Tensor, y: Tensor | None = None) -> Gram:
+    """Factor A at features s (C, N1, P); the log-likelihood is summed in float64 whatever the dtype.
+
+    y defaults to the labels; another right-hand side (P,) or (C, P) serves the readout's exact draw.
+    """
+    y = (model.y if y is None else y).expand(len(s), model.P)
+    T, P = model.T, model.P
+    if model.wide:
+        G = torch.matmul(s.mT, s).div_(model.scale)
+        G.diagonal(dim1=-2, dim2=-1).add_(T)
+        L, info = torch.linalg.cholesky_ex(G)
+        b = torch.cholesky_solve(y.unsqueeze(-1), L).squeeze(-1)
+        quadratic = (b.double() * y.double()).sum(-1)
+        logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1)
+    else:
+        M = torch.matmul(s, s.mT)
+        M.diagonal(dim1=-2, dim2=-1).add_(model.scale * T)
+        L, info = torch.linalg.cholesky_ex(M)
+        z = torch.cholesky_solve(torch.matmul(s, y.unsqueeze(-1)), L)  # M^{-1} Phi^T y; v has posterior mean sqrt(N1) z
+        residual = y - torch.matmul(s.mT, z).squeeze(-1)  # T b = y - Phi M^{-1} Phi^T y
+        b = residual / T
+        # y.b T = |T b|^2 + scale T |z|^2: a sum of squares, where y.(y - Phi z) would cancel at low T
+        quadratic = ((residual.double() ** 2).sum(-1) + model.scale * T * (z.double() ** 2).sum((-2, -1))) / T
+        logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1)
+        logdet = logdet + P * math.log(T) - model.N1 * math.log(model.scale * T)
+    loglik = -0.5 * (logdet + quadratic + P * math.log(2 * math.pi))
+    return Gram(L=L, b=b, loglik=loglik, failed=info != 0)
+
+
+def times_inverse(model: Model, s: Tensor, gram: Gram) -> Tensor:
+    """s A^{-1}/scale (C, N1, P): the log-determinant's force. In the N1 x N1 form it is M^{-1} s."""
+    if model.wide:
+        return torch.matmul(s, torch.cholesky_inverse(gram.L)).div_(model.scale)
+    return torch.cholesky_solve(s, gram.L)

@@ -1,0 +1,246 @@
+"""What is measured at a draw: scalars (Rao-Blackwellised over the readout), Stein control variates, and matrices to sum."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from data.problem import contrast
+from sampling.model import Gram, Model, factor
+
+BASIS_SIZE = 64  # directions of input space on which <w w> is summed
+BLOCK_SIZE = 32  # patterns on which <s s^T> is summed
+
+
+@dataclass(frozen=True, eq=False)
+class Instruments:
+    """Fixed vectors that the measurements use; made from the data alone, never from a prediction.
+
+    a         (P,) contrast of the class means
+    a_labels  (P,) the same between the signs of y, or None where they are the classes, or y is not two-signed
+    probes    (P, q) contrasts z_j whose products sum_i (z_j.s_i)(z_k.s_i) are the Stein test functions; z_0 = a
+    row_norm  (P,) |R_mu|^2, for Laplacians
+    basis     (r, k) orthonormal directions in reduced coordinates on which <w w> is kept: the class direction R^T a first
+    block     patterns on which <s s^T> is kept: as many of class + as of class -, in order
+    """
+
+    a: Tensor
+    a_labels: Tensor | None
+    probes: Tensor
+    row_norm: Tensor
+    basis: Tensor
+    block: Tensor
+
+    @classmethod
+    def of(cls, model: Model) -> Instruments:
+        dataset, reduction = model.problem.dataset, model.reduction
+        a, y, R = dataset.a, dataset.y, reduction.R
+        signs = np.where(y < 0, -1.0, 1.0)
+        two_signed = (y > 0).any() and (y < 0).any()
+        a_labels = contrast(signs) if two_signed and not np.array_equal(signs, dataset.classes) else None
+        plus, minus = np.flatnonzero(dataset.classes > 0), np.flatnonzero(dataset.classes < 0)
+        half = BLOCK_SIZE // 2
+        place = {"device": model.device, "dtype": model.dtype}
+        return cls(
+            a=torch.tensor(a, **place),
+            a_labels=None if a_labels is None else torch.tensor(a_labels, **place),
+            probes=torch.tensor(_probes(R, a, y, model.T), **place),
+            row_norm=torch.tensor((R**2).sum(1), **place),
+            basis=torch.tensor(_basis(R, a), **place),
+            block=torch.tensor(np.concatenate([plus[:half], minus[:half]]), device=model.device),
+        )
+
+
+def _probes(R: np.ndarray, a: np.ndarray, y: np.ndarray, T: float) -> np.ndarray:
+    """(P, q) contrasts for the Stein test functions: a, and ridge solves of y and a on the input Gram matrix.
+
+    The optimal test function solves a Poisson equation whose coefficients involve A^{-1} y and A^{-1} a; ridge solves on
+    the linear kernel are stand-ins that need the inputs only. Each is scaled to the norm of a.
+    """
+    C = R @ R.T
+    ridge = T + C.trace() / len(C)
+    smoothing = C + ridge * np.eye(len(C))
+    columns: list[np.ndarray] = []
+    for candidate in (a, np.linalg.solve(smoothing, y), np.linalg.solve(smoothing, a), y):
+        norm = np.linalg.norm(candidate)
+        if norm == 0:  # y = 0
+            continue
+        unit = candidate / norm
+        if all(abs(unit @ column) < 1.0 - 1e-6 for column in columns):  # balanced classes: y is parallel to a
+            columns.append(unit)
+    return np.stack(columns, axis=1) * np.linalg.norm(a)
+
+
+def _basis(R: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """(r, k) orthonormal: the class direction R^T a, then leading principal directions of the inputs made orthogonal to it."""
+    r = R.shape[1]
+    leading = np.eye(r)[:, : min(r, BASIS_SIZE)]
+    direction = R.T @ a
+    if np.linalg.norm(direction) < 1e-10 * np.linalg.norm(R) * np.linalg.norm(a):
+        return leading
+    stacked = np.column_stack([direction / np.linalg.norm(direction), leading])
+    Q, triangle = np.linalg.qr(stacked)
+    keep = np.abs(np.diag(triangle)) > 1e-8
+    signs = np.sign(np.diag(triangle))[keep]
+    return (Q[:, keep] * signs)[:, : min(r, BASIS_SIZE)]
+
+
+def stein_names(count: int) -> list[str]:
+    """Names of the control variates in the order of `stein_variates`: d2_stein is L D^2, the others stein_jk."""
+    pairs = [(j, k) for j in range(count) for k in range(j, count)]
+    return ["d2_stein" if pair == (0, 0) else f"stein_{pair[0]}{pair[1]}" for pair in pairs]
+
+
+def stein_variates(
+    model: Model, instruments: Instruments, h: Tensor, s: Tensor, force: Tensor
+) -> tuple[dict[str, Tensor], Tensor]:
+    """L q = Laplacian q + grad log p . grad q for q_jk = sum_i (z_j.s_i)(z_k.s_i): mean 0 under p (physics.md section 6).
+
+    force (C, N1, r) is the whole gradient of the log-density in g. Returns the variates (C,) float64, and z.s (C, N1, q).
+    """
+    probes, R = instruments.probes, model.R
+    first = model.sigma.first(h, s)
+    second = model.sigma.second(h, s, first)
+    projections = torch.matmul(s, probes)  # c_j = z_j.s_i
+    laplacians = torch.matmul(second, probes * instruments.row_norm[:, None])  # Laplacian of c_j
+    # All probes side by side, so that one product serves them: grad c_j = R^T (z_j o sigma'(h_i))
+    gradients = torch.matmul(first.unsqueeze(-3) * probes.mT[:, None, :], R)  # (C, q, N1, r)
+    drift = torch.einsum("cqir,cir->ciq", gradients, force)
+    generator = (laplacians + drift).double()  # L c_j, unit by unit
+    c = projections.double()
+    count = probes.shape[1]
+    variates = {}
+    names = iter(stein_names(count))
+    for j in range(count):
+        for k in range(j, count):
+            square = (gradients[:, j].double() * gradients[:, k].double()).sum((-2, -1))
+            cross = (c[..., j] * generator[..., k] + c[..., k] * generator[..., j]).sum(-1)
+            variates[next(names)] = cross + 2.0 * square
+    return variates, projections
+
+
+def _readout(model: Model, s: Tensor, gram: Gram, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """fit = E[f | W] (C, P), dof = Tr A^{-1}(A - T) (C,), and lambda1 |E[v | W]|^2 (C,), in float64."""
+    T = model.T
+    fit = y.double() - T * gram.b.double()  # (A - T) A^{-1} y
+    if model.wide:
+        inverse_trace = _inverse_trace(gram.L)
+        dof = model.P - T * inverse_trace
+    else:
+        dof = model.N1 - model.scale * T * _inverse_trace(gram.L)
+    pull = torch.matmul(s, gram.b.unsqueeze(-1)).squeeze(-1).double()
+    return fit, dof, (pull**2).sum(-1) / model.scale  # b^T (A - T) b
+
+
+def _inverse_trace(L: Tensor) -> Tensor:
+    """Tr (L L^T)^{-1} (C,) float64."""
+    return torch.cholesky_inverse(L).diagonal(dim1=-2, dim2=-1).double().sum(-1)
+
+
+def _first_layer(model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, grad: Tensor) -> dict[str, Tensor]:
+    """The scalars that need the first layer only, with their control variates."""
+    variates, projections = stein_variates(model, instruments, h, s, grad)
+    scalars = {
+        "d2": (projections[..., 0].double() ** 2).sum(-1),
+        "norm_w": (g.double() ** 2).mean((-2, -1)),
+    }
+    if instruments.a_labels is not None:
+        scalars["d2_labels"] = (torch.matmul(s, instruments.a_labels).double() ** 2).sum(-1)
+    return scalars | variates
+
+
+def collapsed(model: Model, instruments: Instruments, g: Tensor, grad: Tensor) -> dict[str, Tensor]:
+    """Scalars (C,) float64 at g (C, N1, r), each averaged exactly over the readout given the first layer (physics.md 5.5, 6).
+
+    d2        sum_i (a.s_i)^2                            Q         lambda1 E[|v|^2|W]/N1 = 1 + (b^T (A-T) b - dof)/N1
+    fbar_a    a.E[f|W]                                   residual  E[sum (y-f)^2|W] = T^2 |b|^2 + T dof
+    loglik    log N(y; 0, A)                             norm_w    |g|^2/(r N1)
+    d2_stein, stein_jk   control variates of mean 0
+    """
+    h, s = model.features(g)
+    gram = factor(model, s)
+    fit, dof, energy = _readout(model, s, gram, model.y)
+    b2 = (gram.b.double() ** 2).sum(-1)
+    return _first_layer(model, instruments, g, h, s, grad) | {
+        "Q": 1.0 + (energy - dof) / model.N1,
+        "fbar_a": torch.matmul(fit, instruments.a.double()),
+        "residual": model.T**2 * b2 + model.T * dof,
+        "loglik": gram.loglik,
+    }
+
+
+def joint(model: Model, instruments: Instruments, position: Tensor, grad: Tensor) -> dict[str, Tensor]:
+    """The same names at a joint position (C, N1, r + 1), each from this draw's own readout, so a biased readout shows.
+
+    `loglik` is -|y - f|^2/(2T), the likelihood of the joint density.
+    """
+    r = model.r
+    g, x = position[..., :r], position[..., r]
+    h, s = model.features(g)
+    f = torch.matmul(x.unsqueeze(-2), s).squeeze(-2).double() / math.sqrt(model.scale)
+    residual = ((model.y.double() - f) ** 2).sum(-1)
+    return _first_layer(model, instruments, g, h, s, grad[..., :r]) | {
+        "Q": (x.double() ** 2).mean(-1),
+        "fbar_a": torch.matmul(f, instruments.a.double()),
+        "residual": residual,
+        "loglik": -0.5 * residual / model.T,
+    }
+
+
+def loglik_at(model: Model, g: Tensor, temperatures: list[float]) -> Tensor:
+    """(C, n) float64: log N(y; 0, A_T(g)) at each of n temperatures, for reweighting between them.
+
+    One eigendecomposition of the smaller Gram matrix serves every T.
+    """
+    _, s = model.features(g)
+    s, y = s.double(), model.y.double()
+    if model.wide:
+        values, vectors = torch.linalg.eigh(torch.matmul(s.mT, s) / model.scale)
+        squares = torch.matmul(y, vectors) ** 2
+    else:
+        values, vectors = torch.linalg.eigh(torch.matmul(s, s.mT) / model.scale)
+        # |u_k^T y|^2 with u_k = s^T q_k / sqrt(scale values) the eigenvectors in pattern space
+        along = torch.matmul(torch.matmul(s, y).unsqueeze(-2), vectors).squeeze(-2) / math.sqrt(model.scale)
+        squares = torch.where(values > 1e-300, along**2 / values.clamp_min(1e-300), torch.zeros_like(values))
+    values = values.clamp_min(0.0)
+    outside = ((y**2).sum() - squares.sum(-1)).clamp_min(0.0)  # norm of y outside the features' span
+    columns = []
+    for T in temperatures:
+        shifted = values + T
+        rest = model.P - values.shape[-1]
+        logdet = shifted.log().sum(-1) + rest * math.log(T)
+        quadratic = (squares / shifted).sum(-1) + (outside / T if rest else 0.0)
+        columns.append(-0.5 * (logdet + quadratic + model.P * math.log(2 * math.pi)))
+    return torch.stack(columns, dim=-1)
+
+
+def accumulate(model: Model, instruments: Instruments, g: Tensor, grad: Tensor, sums: dict[str, Tensor]) -> None:
+    """Add one draw's matrices to `sums`, chain by chain, in float64 on the device.
+
+    ww        (C, k, k)  mean over units of (B^T w)(B^T w)^T, with B the basis: <w_h w_k> in that basis, prior 1/lambda0
+    ww_stein  (C, k, k)  the second estimator, delta/lambda0 + sym(g (d loglik/dg)^T)/lambda0: same mean, no prior noise
+    ss        (C, m, m)  mean over units of s s^T on the block of patterns
+    """
+    basis, lambda0 = instruments.basis, model.problem.lambda0
+    along = torch.matmul(g, basis)
+    force = torch.matmul(grad + g, basis)  # the prior's part of the gradient is -g
+    units = model.N1
+    ww = torch.matmul(along.mT, along).double() / (units * lambda0)
+    cross = torch.matmul(along.mT, force).double() / (units * lambda0)
+    identity = torch.eye(basis.shape[1], dtype=torch.float64, device=g.device) / lambda0
+    _, s = model.features(g)
+    block = s[..., instruments.block]
+    parts = {
+        "ww": ww,
+        "ww_stein": identity + 0.5 * (cross + cross.mT),
+        "ss": torch.matmul(block.mT, block).double() / units,
+    }
+    for name, value in parts.items():
+        if name in sums:
+            sums[name] += value
+        else:
+            sums[name] = value.clone()
