@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,7 +39,7 @@ class Model:
         if problem.T <= 0:
             raise InputError(f"T = {problem.T}: sampling needs T > 0 (theory alone has the zero-temperature limit)")
         reduction = reduce(problem)
-        place = {"device": torch.device(device), "dtype": dtype}
+        place: dict[str, Any] = {"device": torch.device(device), "dtype": dtype}
         return cls(
             problem=problem,
             reduction=reduction,

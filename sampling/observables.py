@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -44,7 +45,7 @@ class Instruments:
         a_labels = contrast(signs) if two_signed and not np.array_equal(signs, dataset.classes) else None
         plus, minus = np.flatnonzero(dataset.classes > 0), np.flatnonzero(dataset.classes < 0)
         half = BLOCK_SIZE // 2
-        place = {"device": model.device, "dtype": model.dtype}
+        place: dict[str, Any] = {"device": model.device, "dtype": model.dtype}
         return cls(
             a=torch.tensor(a, **place),
             a_labels=None if a_labels is None else torch.tensor(a_labels, **place),
@@ -56,7 +57,7 @@ class Instruments:
 
 
 def _ridge(R: np.ndarray, a: np.ndarray, y: np.ndarray, T: float) -> np.ndarray:
-    """(P,) ridge solve of y on the linear kernel, scaled to the norm of a: a data-only stand-in for A^{-1} y (a itself if y = 0)."""
+    """(P,) ridge solve of y on the linear kernel, scaled to the norm of a: a stand-in for A^{-1} y from the data (a if y = 0)."""
     C = R @ R.T
     solved = np.linalg.solve(C + (T + C.trace() / len(C)) * np.eye(len(C)), y)
     norm = np.linalg.norm(solved)
@@ -138,7 +139,9 @@ def _inverse_trace(L: Tensor) -> Tensor:
     return torch.cholesky_inverse(L).diagonal(dim1=-2, dim2=-1).double().sum(-1)
 
 
-def _first_layer(model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, grad: Tensor) -> dict[str, Tensor]:
+def _first_layer(
+    model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, grad: Tensor
+) -> dict[str, Tensor]:
     """The scalars that need the first layer only, with their control variates."""
     variates, contrasts = stein_variates(model, instruments, h, s, grad)
     scalars = {

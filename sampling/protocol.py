@@ -100,8 +100,8 @@ class Streams:
     def uniform(self, shape: tuple[int, ...] = ()) -> Tensor:
         """Uniforms on [0, 1) of shape (C, *shape), float64."""
         if self.device.type != "cpu":
-            kind = {"dtype": torch.float64, "device": self.device}
-            return torch.rand((self.chains, *shape), generator=self.each[0], **kind)
+            size = (self.chains, *shape)
+            return torch.rand(size, generator=self.each[0], dtype=torch.float64, device=self.device)
         return torch.stack([torch.rand(shape, generator=one, dtype=torch.float64) for one in self.each])
 
     def common(self) -> float:
