@@ -1,0 +1,90 @@
+"""The report as one self-contained HTML page: no network, readable without script, on a phone and in print."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from compare.report import equations, sentences
+from compare.report.citations import citations
+from compare.report.tables import shown
+
+if TYPE_CHECKING:
+    from compare.report.figures import Figure
+    from compare.result import Report
+
+HERE = Path(__file__).parent
+SECTIONS = (
+    ("tested", "What was tested"),
+    ("levels", "Levels"),
+    ("budget", "Error budget"),
+    ("decomposition", "Δ₁ and Δ₂"),
+    ("weights", "Weights"),
+    ("peak", "Peak"),
+    ("convergence", "Convergence"),
+    ("equations", "Equations"),
+    ("provenance", "Provenance"),
+    ("cite", "To cite"),
+)
+
+
+def render(report: Report, figures: list[Figure], files: list[str] | None = None) -> str:
+    """The page as a string. `files` names what lies beside it; texts from data or user are escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+        lstrip_blocks=False,
+    )
+    script = (HERE / "page.js").read_text(encoding="utf-8")
+    tables = shown(report)
+    by_name = {figure.name: figure for figure in figures}
+    peak_sentence = report.peak_sentence
+    present = {
+        "decomposition": "decomposition" in tables,
+        "weights": "weights_fit" in tables or "weights" in by_name,
+        "peak": bool(peak_sentence),
+    }
+    return environment.get_template("page.html.j2").render(
+        title=f"Agreement report: {report.subject}",
+        subject=report.subject,
+        version=report.version,
+        status=report.verdict_word,
+        sentence=report.sentence,
+        warnings=sentences.cautions(report),
+        contents=[(anchor, name) for anchor, name in SECTIONS if present.get(anchor, True)],
+        measurement=sentences.measurement(report),
+        facts=report.facts,
+        margin=f"{100 * report.margin:g} %",
+        test_level=f"{100 * report.test_level:g} %",
+        rhat_limit=f"{report.rhat_limit:g}",
+        budget_sentence=sentences.largest_part(report.budget),
+        peak_sentence=peak_sentence,
+        run_warnings=report.reasons,
+        tables=_Lookup(tables),
+        figures=_Lookup(by_name),
+        equations=equations.equations(),
+        symbols=equations.symbols(),
+        provenance=report.provenance,
+        files=files or [],
+        citations=citations(report.samplers, report.data_names, reweighted=report.reweighted),
+        made=report.made,
+        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+class _Lookup:
+    """Attribute access that answers None for a table or figure that this report does not have."""
+
+    def __init__(self, entries: dict[str, Any]):
+        self._entries = entries
+
+    def __getattr__(self, name: str) -> Any:
+        return self._entries.get(name)

@@ -1,0 +1,164 @@
+"""The sentences of a report, made from its tables: verdict, source of the error, measurement, cautions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from compare.report.wording import LEVELS, PARTS, label, percent, with_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from compare.result import Report
+
+
+def _where(group: pd.DataFrame, table: pd.DataFrame) -> str:
+    """Which cells of `table` the rows of `group` are, in as few words as say it."""
+    cells = table.drop_duplicates(["N1", "T"])
+    some = group.drop_duplicates(["N1", "T"])
+    if len(cells) == 1:
+        row = cells.iloc[0]
+        return f"at T = {row['T']:g}"
+    if len(some) == len(cells):
+        temperatures = cells["T"].nunique()
+        return f"at all {temperatures} temperatures" if len(cells) == temperatures else f"in all {len(cells)} cells"
+    if cells["N1"].nunique() == 1:
+        return "at T = " + listed([f"{T:g}" for T in some["T"]])
+    if len(some) > 6:
+        return f"in {len(some)} of {len(cells)} cells"
+    return "at " + listed([f"N₁ = {row.N1}, T = {row.T:g}" for row in some.itertuples()])
+
+
+def listed(words: list[str]) -> str:
+    """`a, b and c`."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def _distance(values: Any, errors: Any) -> str:
+    """How far the measurement lies from a level, as shares of the effect: `above it by (19 ± 1) % to (36 ± 1) %`."""
+    pairs = sorted(zip(values, errors, strict=True), key=lambda pair: abs(pair[0]))
+    ends = [pairs[0]] if len(pairs) == 1 else [pairs[0], pairs[-1]]
+    signs = {value > 0 for value, _ in pairs}
+    if len(signs) == 2:
+        return "off it by " + " to ".join(percent(*pair, sign=True) for pair in sorted(ends))
+    side = "above" if signs == {True} else "below"
+    return f"{side} it by " + " to ".join(percent(abs(value), error) for value, error in ends)
+
+
+def level_sentence(levels: pd.DataFrame, level: str) -> str:
+    """What happened to one level: where it differs and by how much, where it agrees, where nothing can be said."""
+    rows = levels[levels["level"] == level]
+    parts = []
+    for outcome, verb in (
+        ("differs", "differs from the measured ⟨D²⟩"),
+        ("agrees", "agrees with it"),
+        ("inconclusive", "is undecided"),
+    ):
+        some = rows[rows["outcome"] == outcome]
+        if some.empty:
+            continue
+        text = f"{verb} {_where(some, levels)}"
+        if outcome == "differs":
+            text += f", which lies {_distance(some['relative_to_effect'], some['relative_se'])} of the effect"
+        parts.append(text)
+    if not parts:
+        return ""
+    return f"{label(level)} " + "; it ".join(parts)
+
+
+def overall(levels: pd.DataFrame, level: str = "eq4") -> str:
+    """One word for a level over all cells: `differs` if anywhere, else `inconclusive` if anywhere, else `agrees`."""
+    found = set(levels[levels["level"] == level]["outcome"])
+    return next((word for word in ("differs", "inconclusive", "agrees") if word in found), "inconclusive")
+
+
+def verdict(report: Report) -> str:
+    """The report in one sentence: Eq. (4) first, then the best level that agrees everywhere, if there is one."""
+    levels = report.levels
+    lead = level_sentence(levels, "eq4")
+    if not lead:
+        return "No level was tested."
+    better = [
+        name
+        for name in LEVELS
+        if name not in ("eq4", "infinite_width")
+        and len(rows := levels[levels["level"] == name])
+        and set(rows["outcome"]) == {"agrees"}
+    ]
+    if overall(levels) == "agrees":
+        return lead.replace("agrees with it", "agrees with the measured ⟨D²⟩") + "."
+    if better:
+        return f"{lead}; {listed([label(name) for name in better])} agree{'s' if len(better) == 1 else ''} throughout."
+    best = "first_order" if (levels["level"] == "first_order").any() else "eq3"
+    tail = level_sentence(levels, best)
+    if set(levels["outcome"]) == {"inconclusive"}:
+        return f"No verdict: the chains do not allow one {_where(levels, levels)}."
+    return f"{lead}; {tail}."
+
+
+def largest_part(budget: pd.DataFrame) -> str:
+    """Which part dominates the error of Eq. (4), cell by cell, with its size."""
+    if budget.empty:
+        return ""
+    said = []
+    for (N1, T), group in budget.groupby(["N1", "T"], sort=True):
+        parts = group[group["part"] != "total"]
+        top = parts.loc[parts["value"].abs().idxmax()]
+        total = group[group["part"] == "total"].iloc[0]
+        where = f"T = {T:g}" if budget["N1"].nunique() == 1 else f"N₁ = {N1}, T = {T:g}"
+        said.append(
+            f"at {where}, measured − Eq. (4) is {with_error(total['value'], total['se'], sign=True)}, and the "
+            "largest part of it is "
+            f"{PARTS[top['part']][0]} ({with_error(top['value'], top['se'], sign=True)})"
+        )
+    if len(said) > 6:
+        tops = budget[budget["part"] != "total"].assign(size=lambda t: t["value"].abs())
+        winners = tops.loc[tops.groupby(["N1", "T"])["size"].idxmax()]["part"].value_counts()
+        return (
+            "The largest part of the error of Eq. (4) is "
+            + listed([f"{PARTS[part][0]} in {count} of {len(said)} cells" for part, count in winners.items()])
+            + "."
+        )
+    text = "; ".join(said) + "."
+    return text[0].upper() + text[1:]
+
+
+def _range(values: pd.Series, spec: str) -> str:
+    low, high = format(values.min(), spec), format(values.max(), spec)
+    return low if low == high else f"{low} to {high}"
+
+
+def measurement(report: Report) -> str:
+    """How the posterior was measured, in words."""
+    runs = report.runs
+    samplers = listed(sorted(set(runs["sampler"])))
+    chains = int(runs["chains"].iloc[0])
+    starts = sorted({kind for text in runs["starts"] for kind in text.split(", ")})
+    ess = report.convergence[report.convergence["observable"] == "d2"]["ess_bulk"]
+    relative = 100 * runs["relative_se"]
+    text = (
+        f"The exact posterior of the same network on the same data, sampled with {samplers}: {chains} chains a cell "
+        f"from {listed(starts)} starts, "
+        f"{_range(ess, '.0f')} effective draws of D², relative standard error {_range(relative, '.2f')} %. "
+        "The sampler knows nothing of the prediction."
+    )
+    if bool(runs["biased"].any()):
+        text += " Unadjusted Langevin is biased at a finite step: its rows are no ground truth."
+    return text
+
+
+def cautions(report: Report) -> list[str]:
+    """What a reader must know before using the numbers."""
+    out = []
+    runs = report.runs
+    if bool(runs["biased"].any()):
+        out.append(
+            "Unadjusted Langevin samples a density that differs from the posterior by an amount that grows with its "
+            "step; compare two step sizes before trusting it."
+        )
+    bad = runs[runs["status"] != "ok"]
+    if len(bad):
+        out.append(
+            f"{len(bad)} of {len(runs)} runs did not converge: they are marked inconclusive and carry no verdict."
+        )
+    return out

@@ -1,0 +1,343 @@
+"""The tables of a report: as files (CSV, Parquet) and as what the page shows, each number written with its error."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from compare.report.wording import LEVELS, label, number, percent, with_error
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from compare.result import Report
+
+NAMES = (
+    "levels",
+    "budget",
+    "decomposition",
+    "weights_fit",
+    "weights",
+    "peak",
+    "convergence",
+    "runs",
+    "chains",
+    "curves",
+)
+MARKS = {"agrees": "✓", "differs": "✗", "inconclusive": "?"}
+
+
+class Cell(NamedTuple):
+    """One entry of a shown table: its text, the number it sorts by (None: by text), and a style class."""
+
+    text: str
+    sort: float | None = None
+    kind: str = ""
+
+
+class Shown(NamedTuple):
+    """A table as the page shows it: anchor, caption, column titles with explanations, rows, a column to filter by."""
+
+    name: str
+    caption: str
+    columns: list[tuple[str, str]]
+    rows: list[list[Cell]]
+    filter_by: int | None = None
+    quiet: bool = False  # the section's heading says what the caption says
+
+
+def write_tables(report: Report, folder: Path) -> list[Path]:
+    """Each table that has rows as `NAME.csv` and `NAME.parquet` in `folder`; full precision, one row an entry."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in NAMES:
+        table: pd.DataFrame = getattr(report, name)
+        for suffix in ("csv", "parquet"):
+            path = folder / f"{name}.{suffix}"
+            if table.empty:
+                path.unlink(missing_ok=True)  # a leftover of an earlier report in this folder would mislead
+                continue
+            part = path.with_name(path.name + ".part")
+            if suffix == "csv":
+                table.to_csv(part, index=False)
+            else:
+                table.to_parquet(part, index=False)
+            os.replace(part, path)
+            written.append(path)
+    return written
+
+
+def shown(report: Report) -> dict[str, Shown]:
+    """What the page shows, by name; a table without rows is left out."""
+    made = [
+        levels(report.levels),
+        budget(report.budget),
+        decomposition(report.decomposition),
+        weights(report.weights_fit),
+        peak(report.peak),
+        convergence(report.convergence),
+        runs(report.runs),
+    ]
+    return {table.name: _without_constant_width(table) for table in made if table.rows}
+
+
+def _without_constant_width(table: Shown) -> Shown:
+    """The table without its first column, N1, where all rows have the same (the facts of the page state it)."""
+    if len({row[0].text for row in table.rows}) > 1:
+        return table
+    shift = None if table.filter_by is None else table.filter_by - 1
+    return table._replace(columns=table.columns[1:], rows=[row[1:] for row in table.rows], filter_by=shift)
+
+
+def _num(value: Any, digits: int = 4) -> Cell:
+    real = _real(value)
+    return Cell(number(real, digits), real, "num")
+
+
+def _int(value: Any) -> Cell:
+    real = _real(value)
+    return Cell("–" if real is None else f"{real:.0f}", real, "num")
+
+
+def _err(value: Any, se: Any, *, sign: bool = False) -> Cell:
+    real = _real(value)
+    return Cell(with_error(real, _real(se), sign=sign), real, "num")
+
+
+def _share(value: Any, se: Any = None) -> Cell:
+    real = _real(value)
+    return Cell(percent(real, _real(se), sign=True), real, "num")
+
+
+def _real(value: Any) -> float | None:
+    if value is None:
+        return None
+    real = float(value)
+    return real if math.isfinite(real) else None
+
+
+def outcome(word: str) -> Cell:
+    """An outcome by mark, word and colour, so that none of them is needed alone."""
+    return Cell(f"{MARKS.get(word, '')} {word}".strip(), None, f"outcome {word}")
+
+
+def levels(table: pd.DataFrame) -> Shown:
+    """Every level of the theory against the measurement."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("level", "which formula"),
+        (
+            "predicted ⟨D²⟩",
+            "closed forms carry no statistical error; the first-order-exact level is an average and has one",
+        ),
+        ("measured ⟨D²⟩", "posterior average with its standard error"),
+        ("measured − predicted", "with the joint standard error"),
+        ("z", "the difference in standard errors"),
+        ("of the effect", "the difference relative to measured ⟨D²⟩ minus the prior's"),
+        ("outcome", "equivalence test with the margin stated above the table"),
+        ("power", "chance that this run had to find agreement if the level were exact"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            Cell(label(row.level), float(list(LEVELS).index(row.level))),
+            _err(row.value, row.se),
+            _err(row.measured, row.measured_se),
+            _err(row.difference, row.difference_se, sign=True),
+            Cell(_signed(row.z), _real(row.z), "num"),
+            _share(row.relative_to_effect, row.relative_se),
+            outcome(row.outcome),
+            Cell(f"{row.power:.2f}" if _real(row.power) is not None else "–", _real(row.power), "num"),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("levels", "Levels of the theory against the measurement", columns, rows, filter_by=8, quiet=True)
+
+
+def _signed(value: Any) -> str:
+    real = _real(value)
+    return "–" if real is None else f"{real:+.1f}".replace("-", "−")
+
+
+def budget(table: pd.DataFrame) -> Shown:
+    """The parts of measured - Eq. (4)."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("part", "a part of measured − Eq. (4)"),
+        ("contribution to ⟨D²⟩", "with its standard error"),
+        ("of the effect", "relative to measured ⟨D²⟩ minus the prior's"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            Cell(label(row.part), None, "strong" if row.part == "total" else ""),
+            _err(row.value, row.se, sign=True),
+            _share(row.share, row.share_se),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("budget", "Error budget of Eq. (4)", columns, rows, filter_by=2, quiet=True)
+
+
+def decomposition(table: pd.DataFrame) -> Shown:
+    """Q, the class difference of the output, Delta1 and Delta2: predicted and measured."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("quantity", ""),
+        ("saddle point", "closed form at Q̄"),
+        ("averaged over p(Q|y)", "the same at this finite width"),
+        ("measured", "from the chains, with its standard error"),
+        ("measured − averaged", "with the standard error of the measurement"),
+        ("z", "the difference in standard errors"),
+    ]
+    rows = []
+    for row in table.itertuples():
+        reference = row.q_averaged if _real(row.q_averaged) is not None else row.saddle
+        difference = row.measured - reference
+        z = difference / row.measured_se if row.measured_se > 0 else math.nan
+        rows.append(
+            [
+                _int(row.N1),
+                Cell(f"{row.T:g}", row.T, "num"),
+                Cell(label(row.quantity)),
+                _num(row.saddle, 5),
+                _num(row.q_averaged, 5),
+                _err(row.measured, row.measured_se),
+                _err(difference, row.measured_se, sign=True),
+                Cell(_signed(z), _real(z), "num"),
+            ]
+        )
+    return Shown("decomposition", "Order parameter, output and the two terms", columns, rows, filter_by=2, quiet=True)
+
+
+def weights(table: pd.DataFrame) -> Shown:
+    """The line of measured on predicted weight covariances."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("slope", "of measured on predicted, errors in both where both have one; 1 is agreement"),
+        ("R²", "share of the variance explained"),
+        ("χ² per degree", "of measured = predicted, with the measured errors"),
+        ("p", "of that χ²"),
+        ("components", "how many, and how many of them differ after false-discovery control"),
+        ("outcome", "equivalence of the slope with 1"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            _err(row.slope, row.slope_se),
+            Cell(f"{row.r2:.4f}" if _real(row.r2) is not None else "–", _real(row.r2), "num"),
+            Cell(f"{row.chi2 / row.dof:.2f}" if row.dof and _real(row.chi2) is not None else "–", None, "num"),
+            _num(row.p, 2),
+            Cell(f"{row.components}, {row.discoveries} differ", float(row.components)),
+            outcome(row.outcome),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown(
+        "weights_fit", "Covariance of the weights, measured on predicted", columns, rows, filter_by=7, quiet=True
+    )
+
+
+def peak(table: pd.DataFrame) -> Shown:
+    """Is there an interior maximum of <D^2>(T), for the measurement and for each level."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("curve", "measured, or a level of the theory"),
+        ("interior maximum", "rises and then falls, over the range of T"),
+        ("range of T", "where it was looked for"),
+        ("T of the maximum", "with its confidence interval"),
+        ("height", "⟨D²⟩ at the maximum"),
+        ("rise", "height minus the value at the lowest T"),
+        ("fall", "height minus the value at the highest T"),
+    ]
+    rows = []
+    for row in table.itertuples():
+        interval = f" [{row.T_low:.3g}, {row.T_high:.3g}]" if _real(row.T_low) is not None else ""
+        rows.append(
+            [
+                _int(row.N1),
+                Cell(label(row.curve)),
+                Cell(row.outcome),
+                Cell(f"{row.T_min:g} to {row.T_max:g}"),
+                Cell(f"{row.T_peak:.3g}{interval}" if _real(row.T_peak) is not None else "–", _real(row.T_peak)),
+                _err(row.height, row.height_se),
+                _err(row.rise, row.rise_se, sign=True),
+                _err(row.fall, row.fall_se, sign=True),
+            ]
+        )
+    return Shown("peak", "Is ⟨D²⟩ nonmonotonic in T", columns, rows, quiet=True)
+
+
+def convergence(table: pd.DataFrame) -> Shown:
+    """Mean, error, effective draws and R-hat of each observable."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("observable", ""),
+        ("mean ± MCSE", "Monte Carlo standard error, autocorrelation included"),
+        ("ESS bulk", "effective number of draws, bulk"),
+        ("ESS tail", "effective number of draws, tails"),
+        ("R̂", "between-chain over within-chain spread; 1 is agreement"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            Cell(label(row.observable)),
+            _err(row.mean, row.mcse),
+            Cell(f"{row.ess_bulk:.0f}" if _real(row.ess_bulk) is not None else "–", _real(row.ess_bulk), "num"),
+            Cell(f"{row.ess_tail:.0f}" if _real(row.ess_tail) is not None else "–", _real(row.ess_tail), "num"),
+            Cell(f"{row.rhat:.4f}" if _real(row.rhat) is not None else "–", _real(row.rhat), "num"),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("convergence", "Convergence of the chains", columns, rows, filter_by=2)
+
+
+def runs(table: pd.DataFrame) -> Shown:
+    """One row a run: what ran, how well it mixed, what it cost, whether it may be used."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("sampler", ""),
+        ("chains × draws", "after warm-up"),
+        ("warm-up", "steps, not used"),
+        ("starts", "where the chains began"),
+        ("acceptance", "mean acceptance probability"),
+        ("rejected as NaN", "proposals whose energy was not finite"),
+        ("relative error", "standard error of ⟨D²⟩ over ⟨D²⟩"),
+        ("effective draws / s", "of D², bulk ESS per second of wall time"),
+        ("wall time", "seconds"),
+        ("status", "inconclusive runs carry no verdict"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            Cell(f"{row.sampler}{' (biased)' if row.biased else ''}"),
+            Cell(f"{row.chains} × {row.draws}", float(row.chains * row.draws), "num"),
+            _int(row.warmup),
+            Cell(row.starts),
+            Cell(f"{row.acceptance:.3f}" if _real(row.acceptance) is not None else "–", _real(row.acceptance), "num"),
+            _int(row.divergences),
+            Cell(percent(_real(row.relative_se), digits=2), _real(row.relative_se), "num"),
+            _num(row.ess_per_second, 3),
+            _num(row.wall_seconds, 3),
+            Cell(
+                row.status if row.status == "ok" else f"? {row.status}",
+                None,
+                "" if row.status == "ok" else "outcome inconclusive",
+            ),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("runs", "Runs", columns, rows)

@@ -1,0 +1,137 @@
+"""What a person at a terminal sees: progress with time left on stderr, tables and the verdict on stdout."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+    from compare.report.tables import Shown
+
+EVERY = 10.0  # seconds between two lines of one phase where there is no terminal
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+class Progress:
+    """Progress on stderr: bars with time left on a terminal, otherwise one line an event; nothing when quiet.
+
+    Use as a context manager. `say` writes a line; `stage(name, of, at)` gives the callback that `sampling.run` calls with its events
+    (`phase`, `done`, `total`, `eta_s`, and whatever else it knows).
+    """
+
+    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None):
+        self.stream = sys.stderr if stream is None else stream
+        self.quiet = quiet
+        self.bars: Bars | None = None
+        self.live = not quiet and self.stream.isatty()
+
+    def __enter__(self) -> Progress:
+        if self.live:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+            from rich.progress import Progress as Bars
+
+            self.bars = Bars(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+                console=Console(file=self.stream),
+            )
+            self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bars is not None:
+            self.bars.stop()
+            self.bars = None
+
+    def say(self, text: str) -> None:
+        """One line on stderr."""
+        if self.quiet:
+            return
+        if self.bars is not None:
+            self.bars.console.print(text, highlight=False, markup=False)
+        else:
+            print(text, file=self.stream, flush=True)
+
+    def stage(self, name: str, at: int = 1, of: int = 1) -> Callable[[dict[str, Any]], None]:
+        """The callback for one cell, number `at` of `of`."""
+        if self.quiet:
+            return lambda event: None
+        prefix = f"[{at}/{of}] {name}" if of > 1 else name
+        return self._on_bar(prefix) if self.bars is not None else self._on_lines(prefix)
+
+    def _on_bar(self, prefix: str) -> Callable[[dict[str, Any]], None]:
+        bars = self.bars
+        assert bars is not None
+        task = bars.add_task(prefix, total=None, left="")
+
+        def show(event: dict[str, Any]) -> None:
+            total = event.get("total")
+            bars.update(
+                task,
+                description=f"{prefix}  {event.get('phase', '')}",
+                completed=event.get("done", 0),
+                total=total if total else None,
+                left=_left(event),
+            )
+
+        return show
+
+    def _on_lines(self, prefix: str) -> Callable[[dict[str, Any]], None]:
+        state: dict[str, Any] = {"phase": None, "at": -math.inf}
+
+        def show(event: dict[str, Any]) -> None:
+            now = time.monotonic()
+            if event.get("phase") == state["phase"] and now - state["at"] < EVERY:
+                return
+            state.update(phase=event.get("phase"), at=now)
+            done = f" {event['done']}/{event['total']}" if event.get("total") else ""
+            print(f"{prefix}: {event.get('phase', '')}{done}{_left(event)}", file=self.stream, flush=True)
+
+        return show
+
+
+def _left(event: dict[str, Any]) -> str:
+    """What an event says about its error and the time left."""
+    text = ""
+    error = event.get("relative_se")
+    if error is not None and math.isfinite(error):
+        text += f", error {100 * error:.2f} %"
+    left = event.get("eta_s")
+    if left is not None and math.isfinite(left):
+        text += f", about {duration(left)} left"
+    return text
+
+
+def print_table(table: Shown, stream: TextIO | None = None) -> None:
+    """A report table on the terminal: boxes and colour where there is one, plain aligned columns in a log file."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    out = sys.stdout if stream is None else stream
+    console = Console(file=out, width=None if out.isatty() else 160, highlight=False)
+    grid = Table(title=table.caption, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for (name, _), cell in zip(table.columns, table.rows[0], strict=True):
+        grid.add_column(name, justify="right" if cell.kind.startswith("num") else "left", no_wrap=True)
+    colours = {"outcome differs": "red", "outcome agrees": "green", "outcome inconclusive": "yellow", "strong": "bold"}
+    for row in table.rows:
+        grid.add_row(*[Text(cell.text, style=colours.get(cell.kind, "")) for cell in row])
+    console.print(grid)
