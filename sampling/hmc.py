@@ -51,31 +51,38 @@ class HMC:
         self.steps = self._steps()
 
     def init(self, position: Tensor) -> State:
-        loglik, force = self.target.likelihood(position)
-        return self._state(position, loglik, force)
+        return assemble(position, *self.target.likelihood(position))
 
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
-        g, force, loglik = state.position, state.force, state.loglik
-        e = self.step_size.value * (1.0 + self.JITTER * (2.0 * streams.common() - 1.0))
-        mass = self.metric.mass.to(g.dtype)
+        e = self.jittered(streams)
+        root = self.metric.mass.to(state.position.dtype).sqrt()
+        p0 = streams.normal(tuple(state.position.shape[1:]), state.position.dtype) * root
+        end, _, change = self.trajectory(state, p0, e, self.steps)
+        accept, bad = acceptance(change)
+        moved = streams.uniform() < accept
+        return select(moved, end, state), Info(accept=accept, moved=moved, nan=bad, gradients=self.steps)
+
+    def jittered(self, streams: Streams) -> float:
+        """This step's e: the step size +-20%, common to all chains so that they stay one batch."""
+        return self.step_size.value * (1.0 + self.JITTER * (2.0 * streams.common() - 1.0))
+
+    def trajectory(self, state: State, p0: Tensor, e: float, steps: int) -> tuple[State, Tensor, Tensor]:
+        """From (state, p0), `steps` times kick, rotate, kick: the end, its momentum, and log-density gained (C,) float64.
+
+        Volume-preserving, and reversible under p -> -p, so exp(min(0, gain)) is its Metropolis acceptance.
+        """
+        mass = self.metric.mass.to(p0.dtype)
         root = mass.sqrt()
         cosine, sine = torch.cos(e / root), torch.sin(e / root)
-        p0 = streams.normal(tuple(g.shape[1:]), g.dtype) * root
+        g, loglik, force = state.position, state.loglik, state.force
         p = torch.add(p0, force, alpha=0.5 * e)
-        g1, force1, loglik1 = g, force, loglik
-        for number in range(1, self.steps + 1):
-            g1, p = cosine * g1 + (sine / root) * p, cosine * p - (sine * root) * g1
-            loglik1, force1 = self.target.likelihood(g1)
-            p = torch.add(p, force1, alpha=e if number < self.steps else 0.5 * e)
+        for number in range(1, steps + 1):
+            g, p = cosine * g + (sine / root) * p, cosine * p - (sine * root) * g
+            loglik, force = self.target.likelihood(g)
+            p = torch.add(p, force, alpha=e if number < steps else 0.5 * e)
         # Each part as a difference formed before it is summed, in float64: no two large energies are subtracted.
-        change = loglik1 - loglik - _half_difference(g1, g) - _half_difference(p, p0, mass)
-        bad = ~torch.isfinite(change)
-        accept = torch.exp(change.clamp(max=0.0)).masked_fill(bad, 0.0)
-        moved = streams.uniform() < accept
-        pick = moved[:, None, None]
-        position, force = torch.where(pick, g1, g), torch.where(pick, force1, force)
-        state = self._state(position, torch.where(moved, loglik1, loglik), force)
-        return state, Info(accept=accept, moved=moved, nan=bad, gradients=self.steps)
+        gain = loglik - state.loglik - _half_difference(g, state.position) - _half_difference(p, p0, mass)
+        return assemble(g, loglik, force), p, gain
 
     def adapt(self, state: State, info: Info) -> State:
         self.done += 1
@@ -122,9 +129,26 @@ class HMC:
         early = self.done < 0.1 * self.warmup
         return min(steps, self.EARLY_STEPS) if early else steps
 
-    def _state(self, position: Tensor, loglik: Tensor, force: Tensor) -> State:
-        logp = loglik - 0.5 * (position.double() ** 2).sum((-2, -1))
-        return State(position, logp, force - position, loglik, force)
+
+def assemble(position: Tensor, loglik: Tensor, force: Tensor) -> State:
+    """A State from the likelihood's value and gradient; the standard normal prior is added here."""
+    logp = loglik - 0.5 * (position.double() ** 2).sum((-2, -1))
+    return State(position, logp, force - position, loglik, force)
+
+
+def acceptance(gain: Tensor) -> tuple[Tensor, Tensor]:
+    """Metropolis acceptance (C,) of a gain in log-density, and where it was NaN or infinite: a rejection, and counted."""
+    bad = ~torch.isfinite(gain)
+    return torch.exp(gain.clamp(max=0.0)).masked_fill(bad, 0.0), bad
+
+
+def select(moved: Tensor, new: State, old: State) -> State:
+    """`new` for the chains that moved, `old` for the others, field by field."""
+    fields = (
+        torch.where(moved.view(-1, *[1] * (value.dim() - 1)), value, before)
+        for value, before in zip(new, old, strict=True)
+    )
+    return State(*fields)
 
 
 def _half_difference(new: Tensor, old: Tensor, mass: Tensor | None = None) -> Tensor:

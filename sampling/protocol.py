@@ -104,6 +104,17 @@ class Streams:
             return torch.rand(size, generator=self.each[0], dtype=torch.float64, device=self.device)
         return torch.stack([torch.rand(shape, generator=one, dtype=torch.float64) for one in self.each])
 
+    def part(self, cut: slice) -> Streams:
+        """The streams of some chains, sharing their generators, with a copy of the common stream at its present state."""
+        if self.device.type != "cpu":
+            raise ValueError("only CPU streams can be parted: on a CUDA device one generator serves all chains")
+        other = Streams.__new__(Streams)
+        other.device, other.each = self.device, self.each[cut]
+        other.chains = len(other.each)
+        other.shared = torch.Generator()
+        other.shared.set_state(self.shared.get_state())
+        return other
+
     def common(self) -> float:
         """One uniform on [0, 1) that all chains share."""
         return float(torch.rand((), generator=self.shared, dtype=torch.float64))
