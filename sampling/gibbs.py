@@ -26,10 +26,10 @@ class Gibbs:
     """Leaves p(g | y) proportional to exp(-|g|^2/2) N(y; 0, A(g)) invariant; only the likelihood is tempered.
 
     A = B + phi phi^T/(lambda1 N1) with B the rest of the network. Relative to its prior, a unit's exact conditional has log-weight
-    -log(1+q)/2 + m^2/(2 (1+q)), q = phi^T B^{-1} phi/(lambda1 N1), m = phi^T B^{-1} y/sqrt(lambda1 N1)  (physics.md section 6). M fresh
-    prior units are drawn and one of {current + M} is chosen with these weights: an independent-proposal ensemble step (Neal 2003,
-    Tjelmeland 2004), which keeps the conditional for every M. A step is one sweep over all units; A^{-1} follows by rank-one updates
-    and is made afresh by Cholesky before every sweep. A sweep costs about 2 N1 P^2 (M + 4) operations.
+    -log(1+q)/2 + m^2/(2 (1+q)), q = phi^T B^{-1} phi/(lambda1 N1), m = phi^T B^{-1} y/sqrt(lambda1 N1)  (physics.md section 6).
+    M fresh prior units are drawn and one of {current + M} is chosen with these weights: an independent-proposal ensemble
+    step (Neal 2003, Tjelmeland 2004), which keeps the conditional for every M. A step is one sweep over all units; A^{-1}
+    follows by rank-one updates and is made afresh by Cholesky before every sweep. Cost about 2 N1 P^2 (M + 5) operations.
     """
 
     name = "gibbs"
@@ -54,7 +54,7 @@ class Gibbs:
             units = torch.cat([g[:, unit, None], fresh], 1)  # the current unit is candidate 0
             phi = torch.cat([s[:, unit, None], model.sigma.sigma(fresh @ model.R.mT)], 1)  # (C, M + 1, P)
             inverse, b = self._update(inverse, b, phi[:, 0], remove=True)
-            weight, q = self._weights(phi, inverse, b)
+            weight = self._weights(phi, inverse, b)
             # Gumbel's trick: argmax of log-weight + Gumbel noise draws from the normalised weights.
             gumbel = -torch.log(-torch.log(streams.uniform((self.proposals + 1,)).clamp_min(1e-300)))
             choice = (weight.double() + gumbel).argmax(1)
@@ -96,12 +96,12 @@ class Gibbs:
         inverse.baddbmm_(scaled.unsqueeze(-1), along.unsqueeze(-2), alpha=-1.0)
         return inverse, b
 
-    def _weights(self, phi: Tensor, inverse: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-weight (C, M + 1) of each candidate relative to the prior, and q."""
+    def _weights(self, phi: Tensor, inverse: Tensor, b: Tensor) -> Tensor:
+        """Log-weight (C, M + 1) of each candidate relative to the prior."""
         scale = self.target.model.scale
         q = (torch.matmul(phi, inverse) * phi).sum(-1).div_(scale).clamp_min(0.0)
         m = torch.matmul(phi, b.unsqueeze(-1)).squeeze(-1) / scale**0.5
-        return -0.5 * torch.log1p(q) + 0.5 * m * m / (1.0 + q), q
+        return -0.5 * torch.log1p(q) + 0.5 * m * m / (1.0 + q)
 
     def _equivalent(self) -> int:
         """A sweep's operations in units of one gradient's."""

@@ -7,6 +7,7 @@ interpreter's lock inside its operations. A chain's numbers come from its own ge
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -20,7 +21,7 @@ from sampling.protocol import Info, Kernel, Streams
 
 def _cut(chains: int, lanes: int) -> list[slice]:
     edges = np.linspace(0, chains, min(lanes, chains) + 1).round().astype(int)
-    return [slice(int(low), int(high)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(int(low), int(high)) for low, high in itertools.pairwise(edges)]
 
 
 def _part(state: Any, cut: slice) -> Any:
@@ -70,7 +71,12 @@ class LaneKernel:
         results = list(self.pool.map(run, cuts, parts))
         streams.shared.set_state(parts[0].shared.get_state())
         infos = [info for _, info in results]
-        info = Info(*(torch.cat(fields) for fields in zip(*(i[:3] for i in infos), strict=True)), infos[0].gradients)
+        info = Info(
+            accept=torch.cat([one.accept for one in infos]),
+            moved=torch.cat([one.moved for one in infos]),
+            nan=torch.cat([one.nan for one in infos]),
+            gradients=infos[0].gradients,
+        )
         return _join([new for new, _ in results]), info
 
     def adapt(self, state: Any, info: Info) -> Any:
