@@ -43,6 +43,9 @@ class Gibbs:
     def init(self, position: Tensor) -> State:
         return State(position, *self.target.value_and_grad(position))
 
+    def observe(self, state: State) -> dict[str, Tensor]:
+        return self.target.observe(state.position, state.grad)
+
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
         model = self.target.model
         g = state.position.clone()

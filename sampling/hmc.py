@@ -15,13 +15,17 @@ from sampling.protocol import Info, Streams
 
 
 class State(NamedTuple):
-    """g (C, N1, r) with the log-likelihood and its gradient cached, so that a step costs L gradients and no more."""
+    """g (C, N1, r) with the log-likelihood and its gradient cached, so that a step costs L gradients and no more.
+
+    scalars (C, n) holds what `observe` returns, worked out with the last gradient of the trajectory; n = 0 during warm-up.
+    """
 
     position: Tensor
     logp: Tensor
     grad: Tensor
     loglik: Tensor
     force: Tensor
+    scalars: Tensor
 
 
 class HMC:
@@ -49,18 +53,39 @@ class HMC:
         self.step_size = StepSize(step, accept, largest=math.pi / 2)
         self.done = 0
         self.steps = self._steps()
+        self.measuring = False
+        self.names: list[str] = []
 
     def init(self, position: Tensor) -> State:
-        return assemble(position, *self.target.likelihood(position))
+        return self.evaluate(position)
+
+    def evaluate(self, position: Tensor) -> State:
+        """The State at a position, with its scalars once warm-up is over."""
+        if not self.measuring:
+            return assemble(position, *self.target.likelihood(position))
+        loglik, force, scalars = self.target.likelihood_and_scalars(position)
+        self.names = list(scalars)
+        return assemble(position, loglik, force, torch.stack(list(scalars.values()), 1))
+
+    def observe(self, state: State) -> dict[str, Tensor]:
+        """The target's scalars (C,) at a state."""
+        if not state.scalars.shape[1]:
+            return self.target.observe(state.position, state.grad)
+        return dict(zip(self.names, state.scalars.unbind(1), strict=True))
 
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
         e = self.jittered(streams)
+        state = self.measured(state)
         root = self.metric.mass.to(state.position.dtype).sqrt()
         p0 = streams.normal(tuple(state.position.shape[1:]), state.position.dtype) * root
         end, _, change = self.trajectory(state, p0, e, self.steps)
         accept, bad = acceptance(change)
         moved = streams.uniform() < accept
         return select(moved, end, state), Info(accept=accept, moved=moved, nan=bad, gradients=self.steps)
+
+    def measured(self, state: State) -> State:
+        """The state with its scalars, which a state from warm-up lacks."""
+        return self.evaluate(state.position) if self.measuring and not state.scalars.shape[1] else state
 
     def jittered(self, streams: Streams) -> float:
         """This step's e: the step size +-20%, common to all chains so that they stay one batch."""
@@ -74,15 +99,16 @@ class HMC:
         mass = self.metric.mass.to(p0.dtype)
         root = mass.sqrt()
         cosine, sine = torch.cos(e / root), torch.sin(e / root)
-        g, loglik, force = state.position, state.loglik, state.force
-        p = torch.add(p0, force, alpha=0.5 * e)
-        for number in range(1, steps + 1):
+        g, p = state.position, torch.add(p0, state.force, alpha=0.5 * e)
+        for _ in range(steps - 1):
             g, p = cosine * g + (sine / root) * p, cosine * p - (sine * root) * g
-            loglik, force = self.target.likelihood(g)
-            p = torch.add(p, force, alpha=e if number < steps else 0.5 * e)
+            p = torch.add(p, self.target.likelihood(g)[1], alpha=e)
+        g, p = cosine * g + (sine / root) * p, cosine * p - (sine * root) * g
+        end = self.evaluate(g)
+        p = torch.add(p, end.force, alpha=0.5 * e)
         # Each part as a difference formed before it is summed, in float64: no two large energies are subtracted.
-        gain = loglik - state.loglik - _half_difference(g, state.position) - _half_difference(p, p0, mass)
-        return assemble(g, loglik, force), p, gain
+        gain = end.loglik - state.loglik - _half_difference(g, state.position) - _half_difference(p, p0, mass)
+        return end, p, gain
 
     def adapt(self, state: State, info: Info) -> State:
         self.done += 1
@@ -102,6 +128,7 @@ class HMC:
             self.step_size.freeze()
         self.warmup = self.done
         self.steps = self._steps()
+        self.measuring = True
 
     def settings(self) -> dict[str, Any]:
         mass = self.metric.mass
@@ -116,11 +143,12 @@ class HMC:
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        counters = np.array([self.done, self.warmup, self.steps])
+        counters = np.array([self.done, self.warmup, self.steps, self.measuring])
         return {"counters": counters} | self.step_size.state_dict() | self.metric.state_dict()
 
     def load_state_dict(self, stored: dict[str, np.ndarray]) -> None:
-        self.done, self.warmup, self.steps = (int(x) for x in stored["counters"])
+        self.done, self.warmup, self.steps, measuring = (int(x) for x in stored["counters"])
+        self.measuring = bool(measuring)
         self.step_size.load_state_dict(stored)
         self.metric.load_state_dict(stored)
 
@@ -130,10 +158,11 @@ class HMC:
         return min(steps, self.EARLY_STEPS) if early else steps
 
 
-def assemble(position: Tensor, loglik: Tensor, force: Tensor) -> State:
+def assemble(position: Tensor, loglik: Tensor, force: Tensor, scalars: Tensor | None = None) -> State:
     """A State from the likelihood's value and gradient; the standard normal prior is added here."""
     logp = loglik - 0.5 * (position.double() ** 2).sum((-2, -1))
-    return State(position, logp, force - position, loglik, force)
+    scalars = loglik.new_empty((len(loglik), 0)) if scalars is None else scalars
+    return State(position, logp, force - position, loglik, force, scalars)
 
 
 def acceptance(gain: Tensor) -> tuple[Tensor, Tensor]:

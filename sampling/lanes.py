@@ -1,4 +1,4 @@
-"""Chains side by side on CPU cores: a kernel and its target wrapped so that groups of chains run in threads of their own.
+"""Chains side by side on CPU cores: a kernel wrapped so that groups of chains run in threads of their own.
 
 Batched Cholesky factorisations and small products do not scale over torch's own threads (1.3-fold on two cores at P = 100), while
 chains are independent: one lane a core, each with serial torch, comes near the number of cores. torch releases the
@@ -32,30 +32,12 @@ def _join(states: list[Any]) -> Any:
     return type(states[0])(*(torch.cat(fields) for fields in zip(*states, strict=True)))
 
 
-class LaneTarget:
-    """A target whose `observe` and `accumulate` run by lanes; everything else is the target's own."""
-
-    def __init__(self, target: Any, pool: ThreadPoolExecutor, lanes: int):
-        self._target, self._pool, self._lanes = target, pool, lanes
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._target, name)
-
-    def observe(self, position: Tensor, grad: Tensor | None = None) -> dict[str, Tensor]:
-        cuts = _cut(len(position), self._lanes)
-        parts = list(
-            self._pool.map(lambda c: self._target.observe(position[c], None if grad is None else grad[c]), cuts)
-        )
-        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-
-
 class LaneKernel:
     """A kernel whose steps run by lanes. Adaptation sees all chains at once, as without lanes; so does `init`."""
 
-    def __init__(self, kernel: Kernel, target: Any, lanes: int):
+    def __init__(self, kernel: Kernel, lanes: int):
         self.kernel, self.lanes = kernel, lanes
         self.pool = ThreadPoolExecutor(max_workers=lanes, thread_name_prefix="chains")
-        self.target = LaneTarget(target, self.pool, lanes)
         self.name, self.biased = kernel.name, kernel.biased
 
     def __getattr__(self, name: str) -> Any:
@@ -78,6 +60,10 @@ class LaneKernel:
             gradients=infos[0].gradients,
         )
         return _join([new for new, _ in results]), info
+
+    def observe(self, state: Any) -> dict[str, Tensor]:
+        parts = list(self.pool.map(lambda cut: self.kernel.observe(_part(state, cut)), _cut(len(state[0]), self.lanes)))
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
     def adapt(self, state: Any, info: Info) -> Any:
         return self.kernel.adapt(state, info)

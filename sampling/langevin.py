@@ -51,6 +51,9 @@ class Langevin:
     def init(self, position: Tensor) -> State:
         return State(position, *self.target.value_and_grad(position))
 
+    def observe(self, state: State) -> dict[str, Tensor]:
+        return self.target.observe(state.position, state.grad)
+
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
         eps = self.step_size.value * self.scale
         noise = streams.normal(tuple(state.position.shape[1:]), state.position.dtype)

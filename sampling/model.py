@@ -77,13 +77,28 @@ class Gram:
 
     For N1 >= P:  L L^T = A (P, P).      For N1 < P:  L L^T = M = scale T 1 + Phi^T Phi (N1, N1), with
     A^{-1} = (1 - Phi M^{-1} Phi^T)/T and log det A = P log T + log det M - N1 log(scale T).
-    b = A^{-1} y (C, P);  loglik (C,) float64 = log N(y; 0, A);  failed (C,) where the factorisation broke down.
+    b = A^{-1} y (C, P);  loglik (C,) float64 = log N(y; 0, A), NaN where the factorisation broke down.
     """
 
+    model: Model
     L: Tensor
     b: Tensor
     loglik: Tensor
-    failed: Tensor
+
+    def inverse(self) -> Tensor:
+        """(L L^T)^{-1}, of A or of M, whichever is the smaller."""
+        return torch.cholesky_inverse(self.L)
+
+    def times_inverse(self, s: Tensor, inverse: Tensor) -> Tensor:
+        """s A^{-1}/scale (C, N1, P): the log-determinant's force. In the N1 x N1 form it is M^{-1} s."""
+        if self.model.wide:
+            return torch.matmul(s, inverse).div_(self.model.scale)
+        return torch.matmul(inverse, s)
+
+    def fitted(self, inverse: Tensor) -> Tensor:
+        """Tr A^{-1}(A - T) (C,) float64: the effective number of patterns that the readout fits."""
+        model, trace = self.model, inverse.diagonal(dim1=-2, dim2=-1).double().sum(-1)
+        return model.P - model.T * trace if model.wide else model.N1 - model.scale * model.T * trace
 
 
 def factor(model: Model, s: Tensor, y: Tensor | None = None) -> Gram:
@@ -94,29 +109,22 @@ def factor(model: Model, s: Tensor, y: Tensor | None = None) -> Gram:
     y = (model.y if y is None else y).expand(len(s), model.P)
     T, P = model.T, model.P
     if model.wide:
-        G = torch.matmul(s.mT, s).div_(model.scale)
-        G.diagonal(dim1=-2, dim2=-1).add_(T)
-        L, info = torch.linalg.cholesky_ex(G)
+        A = torch.matmul(s.mT, s).div_(model.scale)
+        A.diagonal(dim1=-2, dim2=-1).add_(T)
+        L, failed = torch.linalg.cholesky_ex(A)
         b = torch.cholesky_solve(y.unsqueeze(-1), L).squeeze(-1)
         quadratic = (b.double() * y.double()).sum(-1)
-        logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1)
+        rest = 0.0
     else:
         M = torch.matmul(s, s.mT)
         M.diagonal(dim1=-2, dim2=-1).add_(model.scale * T)
-        L, info = torch.linalg.cholesky_ex(M)
+        L, failed = torch.linalg.cholesky_ex(M)
         z = torch.cholesky_solve(torch.matmul(s, y.unsqueeze(-1)), L)  # M^{-1} Phi^T y; v has posterior mean sqrt(N1) z
         residual = y - torch.matmul(s.mT, z).squeeze(-1)  # T b = y - Phi M^{-1} Phi^T y
         b = residual / T
         # y.b T = |T b|^2 + scale T |z|^2: a sum of squares, where y.(y - Phi z) would cancel at low T
         quadratic = ((residual.double() ** 2).sum(-1) + model.scale * T * (z.double() ** 2).sum((-2, -1))) / T
-        logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1)
-        logdet = logdet + P * math.log(T) - model.N1 * math.log(model.scale * T)
+        rest = P * math.log(T) - model.N1 * math.log(model.scale * T)
+    logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1) + rest
     loglik = -0.5 * (logdet + quadratic + P * math.log(2 * math.pi))
-    return Gram(L=L, b=b, loglik=loglik, failed=info != 0)
-
-
-def times_inverse(model: Model, s: Tensor, gram: Gram) -> Tensor:
-    """s A^{-1}/scale (C, N1, P): the log-determinant's force. In the N1 x N1 form it is M^{-1} s."""
-    if model.wide:
-        return torch.matmul(s, torch.cholesky_inverse(gram.L)).div_(model.scale)
-    return torch.cholesky_solve(s, gram.L)
+    return Gram(model=model, L=L, b=b, loglik=loglik.masked_fill(failed != 0, math.nan))

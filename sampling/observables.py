@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from data.problem import contrast
-from sampling.model import Gram, Model, factor
+from sampling.model import Gram, Model
 
 BASIS_SIZE = 64  # directions of input space on which <w w> is summed
 BLOCK_SIZE = 32  # patterns on which <s s^T> is summed
@@ -121,24 +121,6 @@ def stein_variates(
     return variates, values[0]
 
 
-def _readout(model: Model, s: Tensor, gram: Gram, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """fit = E[f | W] (C, P), dof = Tr A^{-1}(A - T) (C,), and lambda1 |E[v | W]|^2 (C,), in float64."""
-    T = model.T
-    fit = y.double() - T * gram.b.double()  # (A - T) A^{-1} y
-    if model.wide:
-        inverse_trace = _inverse_trace(gram.L)
-        dof = model.P - T * inverse_trace
-    else:
-        dof = model.N1 - model.scale * T * _inverse_trace(gram.L)
-    pull = torch.matmul(s, gram.b.unsqueeze(-1)).squeeze(-1).double()
-    return fit, dof, (pull**2).sum(-1) / model.scale  # b^T (A - T) b
-
-
-def _inverse_trace(L: Tensor) -> Tensor:
-    """Tr (L L^T)^{-1} (C,) float64."""
-    return torch.cholesky_inverse(L).diagonal(dim1=-2, dim2=-1).double().sum(-1)
-
-
 def _first_layer(
     model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, grad: Tensor
 ) -> dict[str, Tensor]:
@@ -153,22 +135,25 @@ def _first_layer(
     return scalars | variates
 
 
-def collapsed(model: Model, instruments: Instruments, g: Tensor, grad: Tensor) -> dict[str, Tensor]:
+def collapsed(
+    model: Model, instruments: Instruments, g: Tensor, grad: Tensor, h: Tensor, s: Tensor, gram: Gram, inverse: Tensor
+) -> dict[str, Tensor]:
     """Scalars (C,) float64 at g (C, N1, r), each averaged exactly over the readout given the first layer (physics.md 5.5, 6).
 
     d2        sum_i (a.s_i)^2                            Q         lambda1 E[|v|^2|W]/N1 = 1 + (b^T (A-T) b - dof)/N1
-    fbar_a    a.E[f|W]                                   residual  E[sum (y-f)^2|W] = T^2 |b|^2 + T dof
+    fbar_a    a.E[f|W] = a.(y - T b)                     residual  E[sum (y-f)^2|W] = T^2 |b|^2 + T dof
     loglik    log N(y; 0, A)                             norm_w    |g|^2/(r N1)
     d2_stein, stein_*    control variates of mean 0 (`stein_variates`)
+    with dof = Tr A^{-1}(A - T). h, s, gram and inverse are those of g, so nothing is worked out twice.
     """
-    h, s = model.features(g)
-    gram = factor(model, s)
-    fit, dof, energy = _readout(model, s, gram, model.y)
-    b2 = (gram.b.double() ** 2).sum(-1)
+    dof = gram.fitted(inverse)
+    pull = torch.matmul(s, gram.b.unsqueeze(-1)).squeeze(-1).double()
+    energy = (pull**2).sum(-1) / model.scale  # b^T (A - T) b
+    fit = model.y.double() - model.T * gram.b.double()
     return _first_layer(model, instruments, g, h, s, grad) | {
         "Q": 1.0 + (energy - dof) / model.N1,
         "fbar_a": torch.matmul(fit, instruments.a.double()),
-        "residual": model.T**2 * b2 + model.T * dof,
+        "residual": model.T**2 * (gram.b.double() ** 2).sum(-1) + model.T * dof,
         "loglik": gram.loglik,
     }
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from data.problem import Problem
 from sampling import observables, starts
-from sampling.model import Model, factor, times_inverse
+from sampling.model import Model, factor
 from sampling.protocol import Streams
 
 
@@ -38,15 +38,12 @@ class Collapsed:
 
     def likelihood(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """log N(y; 0, A) (C,) float64 and its gradient in g, without the Gaussian prior: the kick of the splitting."""
-        model = self.model
-        h, s = model.features(g)
-        gram = factor(model, s)
-        # d/ds of the log-likelihood: (1/scale) (s b) b^T - s A^{-1}/scale     (physics.md section 6)
-        sb = torch.matmul(s, gram.b.unsqueeze(-1)).div_(model.scale)
-        force = times_inverse(model, s, gram).neg_().addcmul_(sb, gram.b.unsqueeze(-2))
-        force = force.mul_(model.sigma.first(h, s))
-        loglik = torch.where(gram.failed, torch.full_like(gram.loglik, math.nan), gram.loglik)
-        return loglik, torch.matmul(force, model.R)
+        loglik, force, _ = self._evaluate(g, measure=False)
+        return loglik, force
+
+    def likelihood_and_scalars(self, g: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """`likelihood` and `observe` at one position for little more than the price of the first."""
+        return self._evaluate(g, measure=True)
 
     def value_and_grad(self, g: Tensor) -> tuple[Tensor, Tensor]:
         """log-density (C,) float64 up to the prior's constant, and its gradient (C, N1, r)."""
@@ -54,10 +51,22 @@ class Collapsed:
         return loglik - 0.5 * (g.double() ** 2).sum((-2, -1)), grad - g
 
     def observe(self, g: Tensor, grad: Tensor | None = None) -> dict[str, Tensor]:
-        """The scalars of `observables.collapsed`, averaged over the readout exactly."""
-        if grad is None:
-            grad = self.value_and_grad(g)[1]
-        return observables.collapsed(self.model, self.instruments, g, grad)
+        """The scalars of `observables.collapsed`, averaged over the readout exactly. `grad` comes out of the same evaluation."""
+        return self._evaluate(g, measure=True)[2]
+
+    def _evaluate(self, g: Tensor, measure: bool) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        model = self.model
+        h, s = model.features(g)
+        gram = factor(model, s)
+        inverse = gram.inverse()
+        # d/ds of the log-likelihood: (1/scale) (s b) b^T - s A^{-1}/scale     (physics.md section 6)
+        sb = torch.matmul(s, gram.b.unsqueeze(-1)).div_(model.scale)
+        force = gram.times_inverse(s, inverse).neg_().addcmul_(sb, gram.b.unsqueeze(-2))
+        force = torch.matmul(force.mul_(model.sigma.first(h, s)), model.R)
+        if not measure:
+            return gram.loglik, force, {}
+        scalars = observables.collapsed(model, self.instruments, g, force - g, h, s, gram, inverse)
+        return gram.loglik, force, scalars
 
     def accumulate(self, g: Tensor, grad: Tensor, sums: dict[str, Tensor]) -> None:
         """Add the matrices of `observables.matrices` at one draw to `sums` (per chain), creating them when absent."""

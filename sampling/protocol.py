@@ -41,6 +41,9 @@ class Target(Protocol):
     def observe(self, position: Tensor, grad: Tensor | None = None) -> dict[str, Tensor]:
         """Per-draw scalars (C,) float64, by the names of `sampling.observables`; `grad` is reused where it is at hand."""
 
+    def accumulate(self, position: Tensor, grad: Tensor, sums: dict[str, Tensor]) -> None:
+        """Add this draw's matrices, chain by chain (C, ...), to `sums`, creating them when absent."""
+
 
 class Kernel(Protocol):
     """A Markov kernel on a Target. Each sampler file has State, init, step; adaptation happens in warm-up only."""
@@ -53,6 +56,9 @@ class Kernel(Protocol):
 
     def step(self, state: Any, streams: Streams) -> tuple[Any, Info]:
         """One transition of every chain; pure in `state`, draws its noise from `streams`."""
+
+    def observe(self, state: Any) -> dict[str, Tensor]:
+        """The target's scalars (C,) at a state; a kernel that has worked them out on the way returns those."""
 
     def adapt(self, state: Any, info: Info) -> Any:
         """Called after each warm-up step: learns step size and metric; returns the state to go on from."""

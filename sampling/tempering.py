@@ -22,6 +22,7 @@ class State(NamedTuple):
     walker   (C, K) which replica sits on each rung;  crossed (C, K) the last end that replica touched (1 hot, -1 cold, 0 none)
     swapped  (C, K - 1) swaps accepted so far;  tried (C, K - 1);  trips (C,) replicas that came from the hot end to the cold one
     parity   (C,) which pairs (even or odd) swap next;  accepted (C, K) acceptance of each rung's last hmc step
+    scalars  (C, n) of the coldest replica, as in hmc
     """
 
     position: Tensor
@@ -37,6 +38,7 @@ class State(NamedTuple):
     trips: Tensor
     parity: Tensor
     accepted: Tensor
+    scalars: Tensor
 
 
 class Tempering:
@@ -96,7 +98,7 @@ class Tempering:
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
         states, infos = [], []
         for rung, kernel in enumerate(self.kernels):
-            moved, info = kernel.step(_rung(state, rung), streams)
+            moved, info = kernel.step(kernel.measured(_rung(state, rung)), streams)
             states.append(moved)
             infos.append(info)
         walker, crossed = state.walker.clone(), state.crossed.clone()
@@ -127,14 +129,10 @@ class Tempering:
     def _swap(self, states: list[hmc.State], low: int, streams: Streams) -> Tensor:
         """Try to exchange rungs low and low + 1 in every chain; (C,) bool of those that did. `states` is changed in place."""
         cold, hot = states[low], states[low + 1]
-        cold_target, hot_target = self.kernels[low].target, self.kernels[low + 1].target
-        cold_of_hot, force_at_cold = cold_target.likelihood(hot.position)
-        hot_of_cold, force_at_hot = hot_target.likelihood(cold.position)
-        gain = cold_of_hot + hot_of_cold - cold.loglik - hot.loglik
+        at_cold, at_hot = self.kernels[low].evaluate(hot.position), self.kernels[low + 1].evaluate(cold.position)
+        gain = at_cold.loglik + at_hot.loglik - cold.loglik - hot.loglik
         accept, _ = hmc.acceptance(gain)
         take = streams.uniform() < accept
-        at_cold = hmc.assemble(hot.position, cold_of_hot, force_at_cold)
-        at_hot = hmc.assemble(cold.position, hot_of_cold, force_at_hot)
         states[low], states[low + 1] = hmc.select(take, at_cold, cold), hmc.select(take, at_hot, hot)
         return take
 
@@ -164,8 +162,12 @@ class Tempering:
         )
 
     def finish(self) -> None:
-        for kernel in self.kernels:
+        for rung, kernel in enumerate(self.kernels):
             kernel.finish()
+            kernel.measuring = rung == 0  # only the coldest rung is measured
+
+    def observe(self, state: State) -> dict[str, Tensor]:
+        return self.kernels[0].observe(_rung(state, 0))
 
     def report(self, state: State) -> dict[str, Any]:
         """JSON-able: swap rate of each pair of neighbours, global barrier, and half round trips per chain."""
@@ -198,7 +200,8 @@ class Tempering:
 
 
 def _rung(state: State, rung: int) -> hmc.State:
-    return hmc.assemble(state.rungs[:, rung], state.logliks[:, rung], state.forces[:, rung])
+    scalars = state.scalars if rung == 0 else None
+    return hmc.assemble(state.rungs[:, rung], state.logliks[:, rung], state.forces[:, rung], scalars)
 
 
 def _assemble(
@@ -225,6 +228,7 @@ def _assemble(
         trips=trips,
         parity=parity,
         accepted=accepted,
+        scalars=states[0].scalars,
     )
 
 

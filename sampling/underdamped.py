@@ -21,6 +21,7 @@ class State(NamedTuple):
     grad: Tensor
     loglik: Tensor
     force: Tensor
+    scalars: Tensor
     momentum: Tensor
 
 
@@ -55,7 +56,7 @@ class Underdamped(hmc.HMC):
             return keep * momentum + math.sqrt(1.0 - keep * keep) * root * streams.normal(shape, dtype)
 
         p0 = refresh(state.momentum)
-        old = hmc.State(*state[:-1])
+        old = self.measured(hmc.State(*state[:-1]))
         end, p1, gain = self.trajectory(old, p0, e, 1)
         accept, bad = hmc.acceptance(gain)
         moved = streams.uniform() < accept
