@@ -43,7 +43,7 @@ class _Reader:
         if self.peek() != "{":
             return _atom(self.take())
         self.take()
-        row = self.row("}")
+        row = self.row()
         if self.peek() != "}":
             raise ValueError("unclosed { in an equation")
         self.take()
@@ -69,9 +69,10 @@ class _Reader:
             raise ValueError(f"unknown command \\{command} in an equation")
         return self.group()
 
-    def row(self, until: str = "") -> str:
+    def row(self) -> str:
+        """Everything up to the end or to the brace that closes this group."""
         out = []
-        while self.peek() and self.peek() != until:
+        while self.peek() not in ("", "}"):
             base = self.base()
             sub = sup = ""
             while self.peek() in ("_", "^"):
