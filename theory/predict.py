@@ -1,0 +1,221 @@
+"""predict: every number of the theory for one Problem or a grid of them, from one eigendecomposition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from data.problem import Dataset, Problem
+from theory import distance
+from theory.action import OrderParameter, SaddlePoint, solve
+from theory.distance import Terms
+from theory.spectrum import Spectrum
+from theory.weights import WeightTheory
+
+if TYPE_CHECKING:
+    from theory.first_order import FirstOrder, Settings
+
+ZERO_TEMPERATURE_NOTE = "p(Q|y) is not defined at T = 0"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One prediction of <D^2>: value, and the standard error of its own Monte Carlo (0 where it is a closed form)."""
+
+    value: float
+    se: float = 0.0
+
+
+@dataclass(frozen=True)
+class QAverages:
+    """Averages over p(Q|y): Q itself and the terms of <D^2>. level3 = prior - <Delta1> + <Delta2>."""
+
+    mean: float
+    sd: float
+    delta1: float
+    delta2: float
+    level3: float
+    fbar_a: float
+    log_evidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """What the theory says of one Problem (physics.md sections 2 to 4).
+
+    saddle  certified Qbar;  terms at Qbar;  q averages over p(Q|y) (None at T = 0);  first_order level 4 or None
+    """
+
+    problem: Problem
+    spectrum: Spectrum
+    weight_theory: WeightTheory = field(repr=False)
+    saddle: SaddlePoint
+    terms: Terms
+    q: QAverages | None
+    first_order: FirstOrder | None = None
+
+    @property
+    def Qbar(self) -> float:
+        return self.saddle.value
+
+    @property
+    def prior(self) -> float:
+        return self.terms.prior
+
+    @property
+    def delta1(self) -> float:
+        return float(self.terms.delta1)
+
+    @property
+    def delta2(self) -> float:
+        return float(self.terms.delta2)
+
+    @property
+    def fbar_a(self) -> float:
+        return float(self.terms.fbar_a)
+
+    @property
+    def y_K_y_over_P(self) -> float:
+        """y^T K y/P: the quantity whose O(1) scaling the paper assumes when it drops Delta1."""
+        return float((self.spectrum.values * self.spectrum.y**2).sum() / self.problem.P)
+
+    @property
+    def levels(self) -> dict[str, Level]:
+        """The ladder for <D^2>: infinite_width, eq4, eq3, eq3_q_averaged (T > 0), first_order (when computed)."""
+        found = {
+            "infinite_width": Level(self.prior),
+            "eq4": Level(float(self.terms.eq4)),
+            "eq3": Level(float(self.terms.eq3)),
+        }
+        if self.q is not None:
+            found["eq3_q_averaged"] = Level(self.q.level3)
+        if self.first_order is not None:
+            found["first_order"] = Level(self.first_order.value, self.first_order.se)
+        return found
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Traces and Frobenius norms of Lambda1 and Lambda2 at Qbar."""
+        p = self.problem
+        return self.weight_theory.summary(self.Qbar, p.N1, p.T, p.lambda1)
+
+    def weight_correlations(self, basis: np.ndarray | None = None) -> np.ndarray:
+        """<w w^T> at Qbar in a basis (N0, k), or in input coordinates: delta/lambda0 + (Lambda1 + Lambda2)/lambda0."""
+        p = self.problem
+        return self.weight_theory.at(self.Qbar, p.N1, p.T, p.lambda1, basis).ww
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON cell of `saddlecheck predict --json`."""
+        p = self.problem
+        cell: dict[str, Any] = {
+            "T": p.T,
+            "N1": p.N1,
+            "alpha": p.alpha,
+            "lambda0": p.lambda0,
+            "lambda1": p.lambda1,
+            "Qbar": self.Qbar,
+            "prior": self.prior,
+            "delta1": self.delta1,
+            "delta2": self.delta2,
+            "fbar_a": self.fbar_a,
+            "yKy_over_P": self.y_K_y_over_P,
+            "levels": {name: level.value for name, level in self.levels.items()},
+            "saddle": {
+                "residual": self.saddle.residual,
+                "bracket": list(self.saddle.bracket),
+                "status": self.saddle.status,
+                "certified": self.saddle.certified,
+                "stationary_points": len(self.saddle.stationary),
+            },
+            "weights": dict(self.weights),
+        }
+        if self.first_order is not None:
+            cell["levels"]["first_order"] = {"value": self.first_order.value, "se": self.first_order.se}
+        if self.q is not None:
+            cell["q_averaged"] = {
+                "Q_mean": self.q.mean,
+                "Q_sd": self.q.sd,
+                "delta1": self.q.delta1,
+                "delta2": self.q.delta2,
+                "level3": self.q.level3,
+                "fbar_a": self.q.fbar_a,
+                "log_evidence": self.q.log_evidence,
+            }
+        return cell
+
+
+def predict(problem: Problem, first_order: Settings | None = None, spectrum: Spectrum | None = None) -> Prediction:
+    """The prediction for one Problem; level 4 too when `first_order` settings are given (Monte Carlo over one neuron)."""
+    dataset = problem.dataset
+    return predict_grid(
+        dataset,
+        N1=[problem.N1],
+        T=[problem.T],
+        lambda1=[problem.lambda1],
+        lambda0=problem.lambda0,
+        activation=problem.activation,
+        first_order=first_order,
+        spectrum=spectrum,
+    )[0]
+
+
+def predict_grid(
+    dataset: Dataset,
+    *,
+    N1: Iterable[int],
+    T: Iterable[float],
+    lambda1: Iterable[float] = (1.0,),
+    lambda0: float = 1.0,
+    activation: str = "erf",
+    first_order: Settings | None = None,
+    spectrum: Spectrum | None = None,
+) -> list[Prediction]:
+    """Predictions over the product N1 x T x lambda1, in that order, from one eigendecomposition of K.
+
+    Raises InputError for a cell without a saddle point, a singular K at T = 0, or an activation that is not covered.
+    """
+    spectrum = Spectrum.of(dataset, activation, lambda0) if spectrum is None else spectrum
+    weights = WeightTheory(spectrum)
+    problems = [
+        Problem(dataset, width, temperature, lambda0, precision, activation)
+        for width in N1
+        for temperature in T
+        for precision in lambda1
+    ]
+    saddles = [solve(spectrum, p.N1, p.T, p.lambda1) for p in problems]
+    fourth: Mapping[int, FirstOrder] = {}
+    if first_order is not None:
+        from theory.first_order import first_order as compute  # level 4 is Monte Carlo: loaded only when asked for
+
+        fourth = dict(enumerate(compute(spectrum, saddles, first_order)))
+    return [
+        Prediction(
+            problem=p,
+            spectrum=spectrum,
+            weight_theory=weights,
+            saddle=saddle,
+            terms=distance.terms(spectrum, saddle.value, p.N1, p.T, p.lambda1),
+            q=None if p.T == 0 else _average(spectrum, saddle),
+            first_order=fourth.get(index),
+        )
+        for index, (p, saddle) in enumerate(zip(problems, saddles, strict=True))
+    ]
+
+
+def _average(spectrum: Spectrum, saddle: SaddlePoint) -> QAverages:
+    order = OrderParameter.of(spectrum, saddle)
+    terms = distance.terms(spectrum, order.Q, saddle.N1, saddle.T, saddle.lambda1)
+    delta1, delta2 = order.mean(terms.delta1), order.mean(terms.delta2)
+    return QAverages(
+        mean=order.Q_mean,
+        sd=order.Q_sd,
+        delta1=delta1,
+        delta2=delta2,
+        level3=terms.prior - delta1 + delta2,
+        fbar_a=order.mean(terms.fbar_a),
+        log_evidence=order.log_evidence,
+    )
