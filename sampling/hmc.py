@@ -71,6 +71,8 @@ class HMC:
         """The target's scalars (C,) at a state."""
         if not state.scalars.shape[1]:
             return self.target.observe(state.position, state.grad)
+        if not self.names:  # a state from a checkpoint, before this kernel's first evaluation
+            self.names = list(self.target.likelihood_and_scalars(state.position[:1])[2])
         return dict(zip(self.names, state.scalars.unbind(1), strict=True))
 
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:

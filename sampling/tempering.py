@@ -46,8 +46,8 @@ class Tempering:
     the coldest rung, at the problem's own T, has the posterior asked for.
 
     A step is one hmc step on every rung, then swaps of neighbours, even pairs and odd pairs by turns (the non-reversible scheme
-    of Syed et al., J. R. Stat. Soc. B 84, 321 (2022)), accepted with min(1, exp(l_i(g_j) + l_j(g_i) - l_i(g_i) - l_j(g_j))), l_k the
-    log-likelihood at T_k; the prior cancels. In warm-up the temperatures between T and `hottest` are moved until all neighbours
+    of Syed et al., J. R. Stat. Soc. B 84, 321 (2022)), accepted with min(1, exp(l_i(g_j) + l_j(g_i) - l_i(g_i) - l_j(g_j))), l_k
+    the log-likelihood at T_k; the prior cancels. In warm-up the temperatures between T and `hottest` are moved until all neighbours
     reject equally often, and each rung learns its own step size and metric. `settings` reports the swap rates, the global barrier
     (the sum of rejection rates) and the round trips that the chains made.
 

@@ -222,8 +222,8 @@ def get(name: str) -> Activation:
         return HermiteSeries("tanh", np.tanh, _tanh_first, _tanh_second)
     if name.lower() in NOT_ODD:
         raise InputError(
-            f"activation = {name!r} is refused: {NOT_ODD[name.lower()]}, and the theory's single order parameter holds for zero-mean "
-            f"activations only; use one of {', '.join(NAMES)}"
+            f"activation = {name!r} is refused: {NOT_ODD[name.lower()]}, and the theory's one order parameter holds for "
+            f"zero-mean activations only; use one of {', '.join(NAMES)}"
         )
     near = difflib.get_close_matches(name, NAMES, n=1)
     raise InputError(

@@ -10,8 +10,15 @@ from theory.spectrum import Spectrum
 
 
 def similarity(
-    spectrum: Spectrum, Q: float, N1: int, T: float, lambda1: float = 1.0, *, block: np.ndarray | None = None, X: np.ndarray | None = None
-) -> np.ndarray:  # fmt: skip
+    spectrum: Spectrum,
+    Q: float,
+    N1: int,
+    T: float,
+    lambda1: float = 1.0,
+    *,
+    block: np.ndarray | None = None,
+    X: np.ndarray | None = None,
+) -> np.ndarray:
     """<s s^T> = K + (Q/(lambda1 N1)) K (u u^T - K~^{-1}) K, the mean over units (Eq. (1); physics.md section 3).
 
     On all training patterns (P, P), on those with indices `block` (m, m), or at the rows of X (P', P').

@@ -51,7 +51,9 @@ class WeightTheory:
         scale = Q / (lambda1 * self.spectrum.lambda0 * N1 * self.spectrum.dataset.N0)
         return self._finish(first, second, scale, basis)
 
-    def averaged(self, order: OrderParameter, N1: int, T: float, lambda1: float = 1.0, basis: np.ndarray | None = None) -> WeightCorrelations:  # fmt: skip
+    def averaged(
+        self, order: OrderParameter, N1: int, T: float, lambda1: float = 1.0, basis: np.ndarray | None = None
+    ) -> WeightCorrelations:
         """Q (uu^T - K~^{-1}) averaged over p(Q|y): exact for linear sigma at every N1, P, T (physics.md 5.1)."""
         q = order.Q[:, None] / lambda1
         k = T + q * self.spectrum.values

@@ -1,0 +1,153 @@
+"""What makes a run acceptable: R-hat, effective sample size, honest error bars, and two kinds of start that meet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas
+
+    from sampling.run import Run
+
+GATES = ("d2", "Q", "residual", "loglik")  # invariant scalars; never single weights, whose labels permute
+RHAT_LIMIT = 1.01
+MIN_ESS = 400.0
+FALSE_ALARM = 1e-3  # of each family of tests below, split over its members (Bonferroni)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One scalar: mean, sd of its draws, mcse of the mean (autocorrelation-aware), the mcse that the spread of the chain means
+    gives, bulk and tail effective sample size, and rank-normalised split R-hat (Vehtari et al., Bayesian Anal. 16, 667 (2021))."""
+
+    mean: float
+    sd: float
+    mcse: float
+    mcse_between: float
+    ess_bulk: float
+    ess_tail: float
+    rhat: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """status "ok" or "inconclusive", the reasons, and the table name -> Estimate."""
+
+    status: str
+    reasons: tuple[str, ...]
+    table: dict[str, Estimate]
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    def frame(self) -> pandas.DataFrame:
+        """The table, one row a scalar."""
+        import pandas
+
+        return pandas.DataFrame({name: vars(one) for name, one in self.table.items()}).T
+
+
+def estimate(values: np.ndarray) -> Estimate:
+    """Of one series (chains, draws). NaN everywhere it cannot be told: fewer than 4 draws, or a value that is not finite."""
+    values = np.asarray(values, dtype=np.float64)
+    chains, draws = values.shape
+    nan = math.nan
+    if draws < 4 or not np.isfinite(values).all():
+        return Estimate(float(values.mean()) if values.size else nan, nan, nan, nan, 0.0, 0.0, nan)
+    if np.ptp(values) <= 1e-13 * abs(values).max():  # a constant has no error and nothing to converge
+        return Estimate(float(values.mean()), 0.0, 0.0, 0.0, float(values.size), float(values.size), 1.0)
+    import arviz
+
+    with np.errstate(all="ignore"):
+        ess_mean = float(arviz.ess(values, method="mean"))
+        sd = float(values.std(ddof=1))
+        between = float(values.mean(1).std(ddof=1) / math.sqrt(chains)) if chains > 1 else nan
+        return Estimate(
+            mean=float(values.mean()),
+            sd=sd,
+            mcse=sd / math.sqrt(ess_mean),
+            mcse_between=between,
+            ess_bulk=float(arviz.ess(values, method="bulk")),
+            ess_tail=float(arviz.ess(values, method="tail")),
+            rhat=float(arviz.rhat(values)) if chains > 1 else nan,
+        )
+
+
+def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -> Diagnosis:
+    """Whether a run may carry a verdict.
+
+    Inconclusive when, for any of D^2, Q, residual, log-likelihood: R-hat > rhat_limit; bulk or tail ESS < min_ess; the spread of
+    the chain means is larger than the autocorrelation-aware error allows (chi^2 test on C - 1 degrees of freedom, false-alarm
+    rate 1e-3 over all scalars); or the kinds of start disagree (Welch t test of their chain means for each pair, 1e-3 over all pairs
+    and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
+    """
+    reasons: list[str] = []
+    table = {name: estimate(value) for name, value in run.series.items() if value.ndim == 2}
+    if run.chains < 2:
+        reasons.append("one chain cannot show that it has converged: run at least 4")
+    for name in GATES:
+        one = table[name]
+        if not np.isfinite(run.series[name]).all():
+            reasons.append(f"{name} holds values that are not finite")
+            continue
+        if run.chains >= 2 and not one.rhat <= rhat_limit:
+            reasons.append(f"R-hat of {name} is {one.rhat:.3f} > {rhat_limit}")
+        if not min(one.ess_bulk, one.ess_tail) >= min_ess:
+            least = min(one.ess_bulk, one.ess_tail)
+            reasons.append(f"effective draws of {name}: {least:.0f} < {min_ess:.0f}")
+    reasons += _spread_clash(run, table) + _starts_clash(run)
+    nan_share = float(run.manifest.get("nan_share", 0.0))
+    if nan_share > 0.01:
+        reasons.append(f"{100 * nan_share:.1f}% of the energies were NaN")
+    return Diagnosis("inconclusive" if reasons else "ok", tuple(reasons), table)
+
+
+def _spread_clash(run: Run, table: dict[str, Estimate]) -> list[str]:
+    """Chains whose means differ by more than their own errors allow: a slow mode that no single chain shows."""
+    from scipy.stats import chi2
+
+    reasons = []
+    for name in GATES:
+        one = table[name]
+        if run.chains < 2 or not one.mcse > 0:
+            continue
+        statistic = (run.chains - 1) * (one.mcse_between / one.mcse) ** 2
+        if statistic > _inflated(run.chains - 1, one.ess_bulk, chi2.isf(FALSE_ALARM / len(GATES), run.chains - 1)):
+            reasons.append(
+                f"chain means of {name} spread {one.mcse_between / one.mcse:.1f} times more than their errors allow"
+            )
+    return reasons
+
+
+def _inflated(dof: int, ess: float, threshold: float) -> float:
+    """The chi^2 threshold allowing for the error of the estimated mcse itself, relative variance about 2/ess of its square.
+
+    The estimated autocorrelation time has a relative error of order sqrt(window/draws); 30% on the variance covers runs down to a
+    few hundred effective draws and leaves the test sharp against the factor of 2 and more that a slow mode makes.
+    """
+    return threshold * (1.3 if ess < 1000 else 1.15) if dof else threshold
+
+
+def _starts_clash(run: Run) -> list[str]:
+    """Pairs of kinds of start whose chain means differ (Welch t, two-sided, Bonferroni over pairs and scalars)."""
+    from scipy.stats import ttest_ind
+
+    kinds = sorted(set(run.starts))
+    pairs = [(left, right) for i, left in enumerate(kinds) for right in kinds[i + 1 :]]
+    found = []
+    for left, right in pairs:
+        for name in GATES:
+            means = run.series[name].mean(1)
+            groups = [means[[kind == which for kind in run.starts]] for which in (left, right)]
+            if min(len(group) for group in groups) < 2 or np.ptp(means) == 0:
+                continue
+            p = float(ttest_ind(*groups, equal_var=False).pvalue)
+            if p < FALSE_ALARM / (len(pairs) * len(GATES)):
+                gap = float(groups[0].mean() - groups[1].mean())
+                found.append(f"starts disagree on {name}: {left} minus {right} is {gap:.3g} (p = {p:.1g})")
+    return found
