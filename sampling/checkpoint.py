@@ -34,7 +34,7 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The JSON part and the arrays. Raises InputError where the file is not a checkpoint."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open(path, "rb") as source, np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         meta = json.loads(arrays.pop(META).tobytes())
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:

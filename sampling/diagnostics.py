@@ -83,8 +83,8 @@ def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -
 
     Inconclusive when, for any of D^2, Q, residual, log-likelihood: R-hat > rhat_limit; bulk or tail ESS < min_ess; the spread of
     the chain means is larger than the autocorrelation-aware error allows (chi^2 test on C - 1 degrees of freedom, false-alarm
-    rate 1e-3 over all scalars); or the kinds of start disagree (Welch t test of their chain means for each pair, 1e-3 over all pairs
-    and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
+    rate 1e-3 over all scalars); or the kinds of start disagree (Welch t test of their chain means for each pair, 1e-3 over all
+    pairs and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
     """
     reasons: list[str] = []
     table = {name: estimate(value) for name, value in run.series.items() if value.ndim == 2}
