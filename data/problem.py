@@ -11,12 +11,24 @@ from typing import Any
 import numpy as np
 
 from data.errors import InputError
+from data.teacher import Teacher, digest
 
 ACTIVATIONS = ("erf", "linear", "tanh", "sin")
 
 
+def _real(name: str, value: Any) -> np.ndarray:
+    """A new float64 array of `value`; raises InputError for text, objects, complex numbers or ragged lists."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name} is not a rectangular array of numbers") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold real numbers; its type is {array.dtype}")
+    return np.array(array, dtype=np.float64, order="C")
+
+
 def _matrix(name: str, value: Any) -> np.ndarray:
-    array = np.array(value, dtype=np.float64, order="C")
+    array = _real(name, value)
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"{name} must be a non-empty 2-D array (patterns, inputs); it has shape {array.shape}")
     if not np.isfinite(array).all():
@@ -26,9 +38,10 @@ def _matrix(name: str, value: Any) -> np.ndarray:
 
 
 def _vector(name: str, value: Any, length: int, *, signs: bool) -> np.ndarray:
-    array = np.array(value, dtype=np.float64)
+    array = _real(name, value)
     if array.shape != (length,):
-        raise InputError(f"{name} must have one entry per row of X, shape ({length},); it has shape {array.shape}")
+        rows = "X_test" if name.endswith("_test") else "X"
+        raise InputError(f"{name} must have one entry per row of {rows}, shape ({length},); it has shape {array.shape}")
     if not np.isfinite(array).all():
         where = int(np.argwhere(~np.isfinite(array))[0, 0])
         raise InputError(f"{name}[{where}] is {array[where]}: every label must be a finite number")
@@ -51,8 +64,10 @@ class Dataset:
              when those are random
     X_test, y_test, classes_test   held-out patterns, or None
     provenance   JSON-able facts: source, checksum, indices, standardisation, seeds
+    teacher      the network that made y, or None; its weights are an exact posterior draw (physics.md section 5.4)
 
-    Raises InputError, naming the array and the entry, for a wrong shape, NaN, or classes that are not both +1 and -1.
+    Raises InputError, naming the array and the entry, for a wrong shape, NaN, classes that are not both +1 and -1, or a
+    teacher of other data.
     """
 
     X: np.ndarray
@@ -63,6 +78,7 @@ class Dataset:
     X_test: np.ndarray | None = None
     y_test: np.ndarray | None = None
     classes_test: np.ndarray | None = None
+    teacher: Teacher | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -78,6 +94,8 @@ class Dataset:
                     put(self, name, _vector(name, getattr(self, name), len(self.X_test), signs=signs))
         elif self.y_test is not None or self.classes_test is not None:
             raise InputError("y_test and classes_test need X_test beside them")
+        if self.teacher is not None and self.teacher.data != digest(self.X, self.y):
+            raise InputError("teacher did not make this X and y: give teacher=None")
         for array in (self.X, self.y, self.classes, self.X_test, self.y_test, self.classes_test):
             if array is not None:
                 array.setflags(write=False)
@@ -107,7 +125,9 @@ class Dataset:
         return digest.hexdigest()
 
     def replace(self, **changes: Any) -> Dataset:
-        """A copy with some fields changed, validated again."""
+        """A copy with some fields changed, validated again; the teacher goes with the X and y it made."""
+        if "X" in changes or "y" in changes:
+            changes.setdefault("teacher", None)
         return dataclasses.replace(self, **changes)
 
 
@@ -117,8 +137,39 @@ def contrast(classes: np.ndarray) -> np.ndarray:
     return np.where(plus, 1.0 / plus.sum(), -1.0 / (~plus).sum())
 
 
+def check_for_zero_temperature(dataset: Dataset, activation: str = "erf") -> None:
+    """Raises InputError, naming the rows, where patterns alone make K singular, so that T = 0 has no meaning.
+
+    With an odd activation that is so for two equal rows, two opposite rows (their features are equal but for the sign), a
+    row of zeros, and, with a linear network, for more patterns than inputs. A kernel that is singular to rounding only is
+    left to the theory, which has its eigenvalues.
+    """
+    seen: dict[bytes, tuple[int, float]] = {}
+    for mu, row in enumerate(dataset.X):
+        nonzero = row[row != 0]
+        if nonzero.size == 0:
+            raise InputError(f"T = 0 needs an invertible kernel, but row {mu} of X is all 0: remove it, or take T > 0")
+        sign = 1.0 if nonzero[0] > 0 else -1.0
+        # Adding 0.0 turns -0.0 into 0.0, so that equal rows have equal bytes.
+        other, their_sign = seen.setdefault((sign * row + 0.0).tobytes(), (mu, sign))
+        if other != mu:
+            relation = "equal" if sign == their_sign else "opposite (x and -x)"
+            raise InputError(
+                f"T = 0 needs an invertible kernel, but rows {other} and {mu} of X are {relation}: remove one of them, "
+                "or take T > 0"
+            )
+    if activation == "linear" and dataset.P > dataset.N0:
+        raise InputError(
+            f"T = 0 needs an invertible kernel, but a linear network with P = {dataset.P} > N0 = {dataset.N0} has a singular "
+            "one: take at most N0 patterns, or T > 0"
+        )
+
+
 def _positive(name: str, value: float, *, zero: bool = False) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
     if not math.isfinite(number) or number < 0 or (number == 0 and not zero):
         allowed = "a finite number >= 0" if zero else "a finite number > 0"
         raise InputError(f"{name} = {value}: it must be {allowed}")
@@ -134,6 +185,8 @@ class Problem:
     lambda0   PRECISION of the first-layer prior, w ~ N(0, 1/lambda0)
     lambda1   PRECISION of the readout prior,     v ~ N(0, 1/lambda1)
     activation  "erf", "linear", "tanh" or "sin" (zero-mean; others are refused with the reason in theory.activations)
+
+    Raises InputError for a parameter out of range, and at T = 0 for patterns that make K singular.
     """
 
     dataset: Dataset
@@ -145,12 +198,15 @@ class Problem:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        if int(self.N1) != self.N1 or self.N1 < 1:
+        N1 = _positive("N1", self.N1)
+        if not N1.is_integer():
             raise InputError(f"N1 = {self.N1}: the number of hidden units must be a whole number >= 1")
-        put(self, "N1", int(self.N1))
+        put(self, "N1", int(N1))
         put(self, "T", _positive("T", self.T, zero=True))
         put(self, "lambda0", _positive("lambda0", self.lambda0))
         put(self, "lambda1", _positive("lambda1", self.lambda1))
+        if self.T == 0:
+            check_for_zero_temperature(self.dataset, self.activation)
 
     @property
     def P(self) -> int:
