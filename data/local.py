@@ -47,10 +47,11 @@ def file_sha256(path: Path) -> str:
 def read_npz(path: Path, keys: Sequence[str], optional: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """Arrays of an `.npz` by name, never unpickling. Raises InputError for a missing key or a damaged file."""
     try:
-        stored = np.load(path, allow_pickle=False)
-        if isinstance(stored, np.ndarray):
-            raise InputError(f"{path.name} is a single array: save it with numpy.savez(path, X=X, y=y)")
-        with stored:
+        # The file is opened here, since numpy leaves it open when it finds damage.
+        with path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise InputError(f"{path.name} is a single array: save it with numpy.savez(path, X=X, y=y)")
             missing = [key for key in keys if key not in stored.files]
             if missing:
                 raise InputError(
