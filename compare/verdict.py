@@ -25,7 +25,7 @@ class Verdict:
     difference  measured - predicted, with its standard error;  z  their ratio
     relative_to_effect  difference/(measured - prior), with its standard error (delta method; NaN where the effect is not resolved)
     power       probability that a run with these errors returns "agrees" when the level is exact
-    detectable  smallest |difference| that such a run calls "differs" with probability 0.8
+    detectable  smallest |difference| that such a run calls "differs" with probability 0.8 or more, on either side
     """
 
     outcome: str
@@ -109,7 +109,7 @@ def equivalence(
         margin=margin,
         alpha=alpha,
         power=_power(width, se, one_sided) if resolved else 0.0,
-        detectable=width + (two_sided + norm.ppf(0.8)) * se,
+        detectable=width + (two_sided + norm.ppf(0.8)) * max(above_se, below_se),
         reason=reason,
     )
 
