@@ -19,8 +19,14 @@ def variance(X: np.ndarray, lambda0: float) -> np.ndarray:
 
 def kernel(activation: Activation, X: np.ndarray, Z: np.ndarray, lambda0: float) -> np.ndarray:
     """K (P, P') = E[sigma(h_x) sigma(h_z)] between the rows of X and those of Z."""
-    m = variance(X, lambda0)
     if Z is X:
-        K = activation.k(m, m, covariance(X, X, lambda0))
-        return 0.5 * (K + K.T)
-    return activation.k(m, variance(Z, lambda0), covariance(X, Z, lambda0))
+        return symmetric(activation, covariance(X, X, lambda0), variance(X, lambda0))
+    return activation.k(variance(X, lambda0), variance(Z, lambda0), covariance(X, Z, lambda0))
+
+
+def symmetric(activation: Activation, C: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """K (P, P) of one set of patterns from C (P, P) and its diagonal m: symmetric to the bit, its diagonal E[sigma^2] exactly."""
+    K = activation.k(m, m, C)
+    K = 0.5 * (K + K.T)
+    K[np.diag_indices_from(K)] = activation.diagonal(m)
+    return K

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +13,8 @@ from data.problem import Dataset
 from theory import activations, kernels
 from theory.activations import Activation
 
-SINGULAR = 1e-13  # an eigenvalue below this share of the largest is rounding
+ROUNDING = float(np.finfo(np.float64).eps)
+COLDEST = 1e-100  # below this T > 0 is in effect T = 0, and 1/T^2 overflows
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +36,27 @@ class Spectrum:
 
     @classmethod
     def of(cls, dataset: Dataset, activation: str | Activation, lambda0: float = 1.0) -> Spectrum:
-        """Costs one P x P eigendecomposition. Raises InputError for an activation that the theory does not cover."""
+        """Costs one P x P eigendecomposition.
+
+        Raises InputError for an activation that the theory does not cover, lambda0 <= 0, or inputs so large that C overflows.
+        """
         sigma = activations.get(activation) if isinstance(activation, str) else activation
-        C = kernels.covariance(dataset.X, dataset.X, lambda0)
-        K = kernels.kernel(sigma, dataset.X, dataset.X, lambda0)
+        if not (math.isfinite(lambda0) and lambda0 > 0):
+            raise InputError(f"lambda0 = {lambda0}: the precision of the first-layer prior must be a finite number > 0")
+        with np.errstate(over="ignore", invalid="ignore"):
+            C = kernels.covariance(dataset.X, dataset.X, lambda0)
+            m = kernels.variance(dataset.X, lambda0)
+        if not (np.isfinite(C).all() and np.isfinite(m).all()):
+            raise InputError(
+                f"C = X X^T/(lambda0 N0) is not finite: X (largest entry {np.abs(dataset.X).max():.3g}) is too large for "
+                f"lambda0 = {lambda0:g}; standardise X"
+            )
+        K = kernels.symmetric(sigma, C, m)
         values, vectors = np.linalg.eigh(K)
         return cls(
             dataset=dataset,
             activation=sigma,
-            lambda0=lambda0,
+            lambda0=float(lambda0),
             C=C,
             K=K,
             values=np.maximum(values, 0.0),  # K is positive semidefinite: a negative eigenvalue is rounding
@@ -50,21 +65,38 @@ class Spectrum:
             a=vectors.T @ dataset.a,
         )
 
+    def relabel(self, dataset: Dataset) -> Spectrum:
+        """The spectrum of the same patterns with other labels or classes, at no eigendecomposition: the random-label control.
+
+        Raises InputError when the patterns differ.
+        """
+        if not np.array_equal(dataset.X, self.dataset.X):
+            raise InputError("relabel needs the same patterns X in the same order; use Spectrum.of for other patterns")
+        return dataclasses.replace(self, dataset=dataset, y=self.vectors.T @ dataset.y, a=self.vectors.T @ dataset.a)
+
     @property
     def P(self) -> int:
         return len(self.values)
 
     @property
+    def rounding(self) -> float:
+        """Size below which an eigenvalue of K is rounding."""
+        return ROUNDING * self.P * float(self.values[-1])
+
+    @property
     def singular(self) -> bool:
         """Whether K has no inverse in float64."""
-        return bool(self.values[0] <= SINGULAR * self.P * self.values[-1])
+        return bool(self.values[0] <= self.rounding)
 
     def check_temperature(self, T: float) -> None:
-        """Raises InputError for T < 0, and for T = 0 when K is singular: T is the only ridge, none is hidden."""
-        if T < 0 or not np.isfinite(T):
+        """Raises InputError for T < 0, 0 < T < 1e-100, and for T = 0 when K is singular: T is the only ridge, none is hidden."""
+        if not (math.isfinite(T) and T >= 0):
             raise InputError(f"T = {T}: the temperature must be a finite number >= 0")
+        if 0 < T < COLDEST:
+            raise InputError(f"T = {T}: give T = 0 for the zero-temperature limit, or T >= {COLDEST:g}")
         if T == 0 and self.singular:
             raise InputError(
-                "T = 0 needs an invertible kernel, but K is singular (duplicate patterns, or a linear network with P > N0): "
-                "take T > 0 or remove the duplicates"
+                f"T = 0 needs an invertible kernel, but K is singular: its smallest eigenvalue, {self.values[0]:.1e}, is rounding "
+                f"beside the largest, {self.values[-1]:.3g} (duplicate patterns, or a linear network with P > N0). Take T > 0, "
+                "or remove the patterns that depend on others"
             )
