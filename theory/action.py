@@ -1,20 +1,19 @@
-"""The effective action S(Q), its certified saddle point, the zero-temperature limit, and p(Q|y) by quadrature."""
+"""The effective action S(Q), its certified saddle point, and the zero-temperature limit."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammaln
 
 from data.errors import InputError
-from theory.spectrum import Spectrum
+from theory.roots import all_roots
+from theory.spectrum import ROUNDING, Spectrum
 
-SCAN = 600  # points of the search for stationary points, even in log Q
-DROP = 40.0  # p(Q|y) is integrated as far as exp(-DROP) of its maximum
-POINTS = 1601  # of the trapezoid rule in log Q, whose error falls geometrically
+STEP = 0.05  # of the scan in log Q: each mode changes over a width of about 1
+ROWS = 64  # nodes of the scan in one product
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class SaddlePoint:
     """Qbar = argmin S(Q), certified.
 
     value     Qbar
-    residual  dS/dlogQ at Qbar: 0 up to rounding
-    bracket   (low, high) with dS/dlogQ < 0 at low and > 0 at high, and every stationary point between the two
+    residual  dS/dlogQ at Qbar: 0 up to rounding;  scale  the sum of the sizes of its terms, which sets that rounding
+    bracket   (low, high) with dS/dlogQ < 0 at low and > 0 at high, and every stationary point between the two (a proven bound)
     status    "unique", "lowest of n" (several stationary points: Qbar has the lowest action), "closed form" (T = 0)
     stationary  all stationary points found, in ascending Q
     """
@@ -45,40 +44,44 @@ class SaddlePoint:
     bracket: tuple[float, float]
     status: str
     stationary: tuple[Stationary, ...]
+    scale: float = 1.0
 
     @property
     def certified(self) -> bool:
-        """Whether the residual is rounding and no other stationary point found has a lower action."""
+        """Whether the residual is rounding, Qbar is a minimum in the bracket, and no stationary point has a lower action."""
+        here = min(self.stationary, key=lambda point: abs(math.log(point.Q / self.value)))
         lowest = min(point.action for point in self.stationary)
-        here = min(self.stationary, key=lambda point: abs(point.Q - self.value))
-        return abs(self.residual) < 1e-9 * (1.0 + self.value) and here.action <= lowest + 1e-12 * abs(lowest)
+        return (
+            abs(self.residual) <= 1e-11 * self.scale
+            and here.curvature > 0
+            and here.action <= lowest
+            and self.bracket[0] < self.value < self.bracket[1]
+        )
 
 
-def _terms(spectrum: Spectrum, Q: np.ndarray, T: float, lambda1: float) -> tuple[np.ndarray, np.ndarray]:
-    """kappa = Q l/lambda1 and k = T + kappa, each (..., P)."""
-    kappa = np.multiply.outer(Q, spectrum.values) / lambda1
-    return kappa, T + kappa
+def _terms(spectrum: Spectrum, Q: np.ndarray | float, T: float, lambda1: float) -> tuple[np.ndarray, np.ndarray]:
+    """kappa/k and k = T + kappa, kappa = Q l/lambda1, each (..., P)."""
+    kappa = np.multiply.outer(np.asarray(Q, dtype=np.float64), spectrum.values / lambda1)
+    k = T + kappa
+    return kappa / k, k
 
 
 def action(spectrum: Spectrum, Q: np.ndarray | float, N1: int, T: float, lambda1: float = 1.0) -> np.ndarray:
     """S(Q) = Q - log Q + (1/N1)[log det K~ + y^T K~^{-1} y], K~ = T + (Q/lambda1) K (physics.md section 2)."""
-    Q = np.asarray(Q, dtype=np.float64)
     _, k = _terms(spectrum, Q, T, lambda1)
-    return Q - np.log(Q) + (np.log(k) + spectrum.y**2 / k).sum(-1) / N1
+    return Q - np.log(Q) + (np.log(k).sum(-1) + (1.0 / k) @ spectrum.y**2) / N1
 
 
 def slope(spectrum: Spectrum, Q: np.ndarray | float, N1: int, T: float, lambda1: float = 1.0) -> np.ndarray:
-    """dS/dlogQ = Q - 1 + (1/N1) sum [kappa/k - y^2 kappa/k^2]."""
-    Q = np.asarray(Q, dtype=np.float64)
-    kappa, k = _terms(spectrum, Q, T, lambda1)
-    return Q - 1.0 + (kappa / k * (1.0 - spectrum.y**2 / k)).sum(-1) / N1
+    """dS/dlogQ = Q - 1 + (1/N1) sum [kappa/k - y^2 kappa/k^2], kappa = Q l/lambda1, k = T + kappa."""
+    share, k = _terms(spectrum, Q, T, lambda1)
+    return Q - 1.0 + (share.sum(-1) - (share / k) @ spectrum.y**2) / N1
 
 
 def curvature(spectrum: Spectrum, Q: np.ndarray | float, N1: int, T: float, lambda1: float = 1.0) -> np.ndarray:
     """d^2 S/d(log Q)^2 = Q + (1/N1) sum [kappa T/k^2 - y^2 kappa (T - kappa)/k^3]."""
-    Q = np.asarray(Q, dtype=np.float64)
-    kappa, k = _terms(spectrum, Q, T, lambda1)
-    return Q + (kappa * T / k**2 - spectrum.y**2 * kappa * (T - kappa) / k**3).sum(-1) / N1
+    share, k = _terms(spectrum, Q, T, lambda1)
+    return Q + ((share * T / k).sum(-1) - (share * (T / k - share) / k) @ spectrum.y**2) / N1
 
 
 def bracket(spectrum: Spectrum, N1: int, T: float, lambda1: float = 1.0) -> tuple[float, float]:
@@ -87,11 +90,9 @@ def bracket(spectrum: Spectrum, N1: int, T: float, lambda1: float = 1.0) -> tupl
     kappa/k <= Q l/(lambda1 T) makes the slope negative below low = 1/(1 + Tr K/(N1 lambda1 T)); kappa/k^2 <= min(1/(4T), lambda1/l)
     for Q >= 1 makes it positive above high = 1 + sum y^2 min(1/(4T), lambda1/l)/N1.
     """
-    values = spectrum.values
-    low = 1.0 / (1.0 + values.sum() / (N1 * lambda1 * T))
-    with np.errstate(divide="ignore"):
-        largest = np.minimum(0.25 / T, lambda1 / values)
-    return low * (1.0 - 1e-12), (1.0 + (spectrum.y**2 * largest).sum() / N1) * (1.0 + 1e-12)
+    low = 1.0 / (1.0 + spectrum.values.sum() / (N1 * lambda1 * T))
+    largest = lambda1 / np.maximum(spectrum.values, 4.0 * T * lambda1)
+    return low * (1.0 - 1e-9), (1.0 + float(spectrum.y**2 @ largest) / N1) * (1.0 + 1e-9)
 
 
 def zero_temperature(spectrum: Spectrum, N1: int, lambda1: float = 1.0) -> float:
@@ -111,111 +112,113 @@ def zero_temperature(spectrum: Spectrum, N1: int, lambda1: float = 1.0) -> float
 
 
 def solve(spectrum: Spectrum, N1: int, T: float, lambda1: float = 1.0) -> SaddlePoint:
-    """The certified saddle point. Raises InputError for a temperature or width that has none."""
-    spectrum.check_temperature(T)
-    if T == 0:
-        Q = zero_temperature(spectrum, N1, lambda1)
-        point = _stationary(spectrum, Q, N1, T, lambda1)
-        residual = float(slope(spectrum, Q, N1, T, lambda1))
-        return SaddlePoint(T, N1, lambda1, Q, residual, (Q, Q), "closed form", (point,))
-    low, high = bracket(spectrum, N1, T, lambda1)
-    grid = np.geomspace(low, high, SCAN)
-    slopes = slope(spectrum, grid, N1, T, lambda1)
-    crossings = np.flatnonzero(np.sign(slopes[:-1]) * np.sign(slopes[1:]) <= 0)
-    found: list[Stationary] = []
-    for i in crossings:
-        root = _root(spectrum, float(np.log(grid[i])), float(np.log(grid[i + 1])), N1, T, lambda1)
-        if not found or abs(root / found[-1].Q - 1.0) > 1e-12:
-            found.append(_stationary(spectrum, root, N1, T, lambda1))
-    best = min(found, key=lambda point: point.action)
-    status = "unique" if len(found) == 1 else f"lowest of {len(found)}"
-    residual = float(slope(spectrum, best.Q, N1, T, lambda1))
-    return SaddlePoint(T, N1, lambda1, best.Q, residual, (low, high), status, tuple(found))
+    """The certified saddle point. Raises InputError for a temperature, width or precision that has none."""
+    return solve_grid(spectrum, [(N1, T, lambda1)])[0]
 
 
-def _root(spectrum: Spectrum, low: float, high: float, N1: int, T: float, lambda1: float) -> float:
-    def at(x: float) -> float:
+def solve_grid(spectrum: Spectrum, cells: Iterable[tuple[int, float, float]]) -> list[SaddlePoint]:
+    """The certified saddle point of each (N1, T, lambda1), in that order.
+
+    The sums over modes depend on the ridge t = T lambda1/Q alone, so one table of them in log t serves the scans of all cells.
+    """
+    cells = list(cells)
+    for N1, T, lambda1 in cells:
+        spectrum.check_temperature(T)
+        for name, value in (("N1", N1), ("lambda1", lambda1)):
+            if not (math.isfinite(value) and value > 0):
+                raise InputError(f"{name} = {value}: it must be a finite number > 0")
+    brackets = [bracket(spectrum, *cell) for cell in cells if cell[1] > 0]
+    warm = iter(brackets)
+    table = _Table.of(spectrum, [cell for cell in cells if cell[1] > 0], brackets)
+    return [_frozen(spectrum, *cell) if cell[1] == 0 else _warm(spectrum, table, *cell, next(warm)) for cell in cells]
+
+
+def _frozen(spectrum: Spectrum, N1: int, T: float, lambda1: float) -> SaddlePoint:
+    Q = zero_temperature(spectrum, N1, lambda1)
+    return _certificate(spectrum, N1, T, lambda1, (0.5 * Q, 2.0 * Q), [Q], "closed form")
+
+
+def _warm(
+    spectrum: Spectrum, table: _Table, N1: int, T: float, lambda1: float, ends: tuple[float, float]
+) -> SaddlePoint:
+    def value(x: float) -> float:
         return float(slope(spectrum, math.exp(x), N1, T, lambda1))
 
-    if at(low) == 0.0:
-        return math.exp(low)
-    x = brentq(at, low, high, xtol=1e-15, rtol=8.9e-16, maxiter=300)
-    bend = float(curvature(spectrum, math.exp(x), N1, T, lambda1))
-    polished = x - at(x) / bend if bend != 0 else x
-    return math.exp(polished if abs(at(polished)) <= abs(at(x)) else x)
+    def derivative(x: float) -> float:
+        return float(curvature(spectrum, math.exp(x), N1, T, lambda1))
 
-
-def _stationary(spectrum: Spectrum, Q: float, N1: int, T: float, lambda1: float) -> Stationary:
-    return Stationary(
-        Q=Q,
-        action=float(action(spectrum, Q, N1, T, lambda1)),
-        curvature=float(curvature(spectrum, Q, N1, T, lambda1)),
+    low, high = math.log(ends[0]), math.log(ends[1])
+    x, f, df = table.scan(N1, T, lambda1)
+    inside = (x > low) & (x < high)
+    x, f, df = (
+        np.concatenate([[first], middle[inside], [last]])
+        for first, middle, last in (
+            (low, x, high),
+            (value(low), f, value(high)),
+            (derivative(low), df, derivative(high)),
+        )
+    )
+    found = [math.exp(root) for root in all_roots(x, f, df, value, derivative)]
+    return _certificate(
+        spectrum, N1, T, lambda1, ends, found, "unique" if len(found) == 1 else f"lowest of {len(found)}"
     )
 
 
+def _certificate(
+    spectrum: Spectrum,
+    N1: int,
+    T: float,
+    lambda1: float,
+    ends: tuple[float, float],
+    found: list[float],
+    status: str,
+) -> SaddlePoint:
+    Q = np.array(found)
+    values, bends = action(spectrum, Q, N1, T, lambda1), curvature(spectrum, Q, N1, T, lambda1)
+    points = tuple(Stationary(*map(float, point)) for point in zip(Q, values, bends, strict=True))
+    best = min(points, key=lambda point: point.action).Q
+    if spectrum.singular and T * lambda1 < ROUNDING * spectrum.values[-1] * best:
+        raise InputError(
+            f"T = {T:g} is below what float64 resolves beside the largest eigenvalue of K, {spectrum.values[-1]:.3g}, and K is "
+            "singular, so nothing else regularises it: take a larger T, or remove the patterns that depend on others"
+        )
+    share, k = _terms(spectrum, best, T, lambda1)
+    scale = best + 1.0 + float(share.sum() + (share / k) @ spectrum.y**2) / N1
+    return SaddlePoint(T, N1, lambda1, best, float(slope(spectrum, best, N1, T, lambda1)), ends, status, points, scale)
+
+
 @dataclass(frozen=True, eq=False)
-class OrderParameter:
-    """p(Q | y) proportional to Q^{N1/2 - 1} exp(-N1 Q/2) N(y; 0, K~(Q)), on a grid (physics.md section 2).
+class _Table:
+    """Sums over modes at ridges t (n,), descending, r = l/(l + t): A = sum r, A1 = sum r (1 - r), B = sum y^2 r/(l + t),
+    B1 = sum y^2 r (1 - 2r)/(l + t). Then dS/dlogQ = Q - 1 + (A - lambda1 B/Q)/N1, d^2S/d(logQ)^2 = Q + (A1 - lambda1 B1/Q)/N1."""
 
-    In log Q the density is exp(-N1 S(Q)/2) exactly, so its mode is Qbar. Exact for linear sigma at every N1, P, T.
-
-    Q (n,) nodes, even in log Q;  weights (n,) that sum to 1;  log_evidence = log integral, with every constant:
-    log p(y) of the network whose order parameter is Q ~ chi^2_{N1}/N1.
-    """
-
-    Q: np.ndarray
-    weights: np.ndarray
-    log_evidence: float
+    t: np.ndarray
+    A: np.ndarray
+    A1: np.ndarray
+    B: np.ndarray
+    B1: np.ndarray
 
     @classmethod
-    def of(cls, spectrum: Spectrum, saddle: SaddlePoint, points: int = POINTS) -> OrderParameter:
-        """Integrates between where the density has fallen to exp(-40) of its maximum. Needs T > 0."""
-        T, N1, lambda1 = saddle.T, saddle.N1, saddle.lambda1
-        if T == 0:
-            raise InputError("p(Q|y) needs T > 0: at T = 0 the evidence has no density (take a small T)")
-        lowest = min(point.action for point in saddle.stationary)
-        low, high = (
-            _edge(spectrum, saddle, math.log(point.Q), direction, lowest)
-            for point, direction in ((saddle.stationary[0], -1.0), (saddle.stationary[-1], 1.0))
+    def of(
+        cls, spectrum: Spectrum, cells: list[tuple[int, float, float]], brackets: list[tuple[float, float]]
+    ) -> _Table:
+        """Even in log t, over what the scans of these cells (all T > 0) between their brackets need."""
+        ends = [T * lambda1 / Q for (_, T, lambda1), pair in zip(cells, brackets, strict=True) for Q in pair]
+        low, high = (math.log(min(ends)), math.log(max(ends))) if ends else (0.0, 0.0)
+        t = np.exp(np.linspace(high, low, 2 + int((high - low) / STEP)))
+        y2, rows = spectrum.y**2, []
+        for block in (t[i : i + ROWS] for i in range(0, len(t), ROWS)):
+            w = 1.0 / np.add.outer(block, spectrum.values)
+            r = spectrum.values * w
+            rw = r * w
+            rows.append((r.sum(1), block * rw.sum(1), rw @ y2, rw @ y2 - 2.0 * (r * rw) @ y2))
+        return cls(t, *map(np.concatenate, zip(*rows, strict=True)))
+
+    def scan(self, N1: int, T: float, lambda1: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log Q ascending, dS/dlogQ and d^2S/d(log Q)^2 at the nodes."""
+        Q = T * lambda1 / self.t
+        return (
+            np.log(Q),
+            Q - 1.0 + (self.A - lambda1 * self.B / Q) / N1,
+            Q + (self.A1 - lambda1 * self.B1 / Q) / N1,
         )
-        x = np.linspace(low, high, points)
-        S = action(spectrum, np.exp(x), N1, T, lambda1)
-        density = np.exp(-0.5 * N1 * (S - lowest))
-        total = float(np.trapezoid(density, x))
-        constant = 0.5 * N1 * math.log(0.5 * N1) - float(gammaln(0.5 * N1)) - 0.5 * spectrum.P * math.log(2.0 * math.pi)
-        weights = density * np.gradient(x)
-        return cls(
-            Q=np.exp(x), weights=weights / weights.sum(), log_evidence=constant - 0.5 * N1 * lowest + math.log(total)
-        )
-
-    def mean(self, values: np.ndarray) -> float:
-        """Average over p(Q|y) of a function given at the nodes (n,)."""
-        return float(self.weights @ values)
-
-    @property
-    def Q_mean(self) -> float:
-        return self.mean(self.Q)
-
-    @property
-    def Q_sd(self) -> float:
-        return math.sqrt(max(self.mean((self.Q - self.Q_mean) ** 2), 0.0))
-
-
-def _edge(spectrum: Spectrum, saddle: SaddlePoint, start: float, direction: float, lowest: float) -> float:
-    """The log Q in a direction where the density has fallen by DROP from its maximum."""
-
-    def above(x: float) -> float:
-        value = float(action(spectrum, math.exp(x), saddle.N1, saddle.T, saddle.lambda1))
-        return 0.5 * saddle.N1 * (value - lowest) - DROP
-
-    stride = 1.0 / math.sqrt(saddle.N1)
-    inner = start
-    outer = start + direction * stride
-    while above(outer) < 0:
-        inner, stride = outer, 2.0 * stride
-        outer = outer + direction * stride
-        if outer < -600:
-            return -600.0  # Q has underflowed: what lies below weighs nothing in any average of finite functions
-    if above(inner) >= 0:
-        return inner
-    return float(brentq(above, min(inner, outer), max(inner, outer), xtol=1e-6))

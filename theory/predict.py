@@ -11,8 +11,9 @@ import numpy as np
 
 from data.problem import Dataset, Problem
 from theory import distance
-from theory.action import OrderParameter, SaddlePoint, solve
+from theory.action import SaddlePoint, solve_grid
 from theory.distance import Terms
+from theory.order_parameter import OrderParameter
 from theory.spectrum import Spectrum
 from theory.weights import WeightTheory
 
@@ -186,7 +187,7 @@ def predict_grid(
         for temperature in T
         for precision in lambda1
     ]
-    saddles = [solve(spectrum, p.N1, p.T, p.lambda1) for p in problems]
+    saddles = solve_grid(spectrum, [(p.N1, p.T, p.lambda1) for p in problems])
     fourth: Mapping[int, FirstOrder] = {}
     if first_order is not None:
         from theory.first_order import first_order as compute  # level 4 is Monte Carlo: loaded only when asked for

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theory import kernels
-from theory.action import OrderParameter
+from theory.order_parameter import OrderParameter
 from theory.spectrum import Spectrum
 
 

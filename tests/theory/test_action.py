@@ -11,7 +11,8 @@ from scipy.optimize import minimize_scalar
 from data.errors import InputError
 from data.problem import Dataset
 from theory import Spectrum, action
-from theory.action import OrderParameter, solve
+from theory.action import solve
+from theory.order_parameter import OrderParameter
 
 
 def dataset(P=12, N0=8, seed=0, signal=0.5):

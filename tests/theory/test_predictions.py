@@ -6,7 +6,7 @@ import pytest
 import theory
 from data.problem import Dataset, Problem, contrast
 from theory import Spectrum, distance, predictor
-from theory.action import OrderParameter
+from theory.order_parameter import OrderParameter
 from theory.similarity import similarity
 from theory.weights import WeightTheory
 

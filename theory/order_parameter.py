@@ -1,0 +1,109 @@
+"""p(Q | y), the distribution of the order parameter at finite width, by quadrature in log Q."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln
+
+from data.errors import InputError
+from theory.action import SaddlePoint, action
+from theory.spectrum import Spectrum
+
+DROP = 40.0  # integrated as far as exp(-DROP) of the maximum
+ACCURACY = 1e-12  # relative change at the last halving of the step
+MOST_POINTS = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class OrderParameter:
+    """p(Q | y) proportional to Q^{N1/2 - 1} exp(-N1 Q/2) N(y; 0, K~(Q)), on a grid (physics.md section 2).
+
+    In log Q the density is exp(-N1 S(Q)/2) exactly, so its mode is Qbar. Exact for linear sigma at every N1, P, T. At T = 0 (K
+    invertible) it is the generalised inverse Gaussian with p = (N1 - P)/2, a = N1, b = lambda1 y^T K^{-1} y.
+
+    Q (n,) nodes, even in log Q;  weights (n,) that sum to 1;  log_evidence = log integral, with every constant:
+    log p(y) of the network whose order parameter is Q ~ chi^2_{N1}/N1
+    error   largest relative change of the integral, <Q> and <log Q> at the last halving of the step: the trapezoid rule converges
+            geometrically, so the error is far smaller than this
+    """
+
+    Q: np.ndarray
+    weights: np.ndarray
+    log_evidence: float
+    error: float
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, saddle: SaddlePoint, points: int | None = None) -> OrderParameter:
+        """Integrates between where the density has fallen to exp(-40) of its maximum.
+
+        On `points` nodes (then `error` says nothing), or on as many as ACCURACY needs. Raises InputError if MOST_POINTS do not do.
+        """
+        N1 = saddle.N1
+        lowest = min(point.action for point in saddle.stationary)
+
+        def log_density(x: np.ndarray | float) -> np.ndarray:
+            return -0.5 * N1 * (action(spectrum, np.exp(x), N1, saddle.T, saddle.lambda1) - lowest)
+
+        # Phases too rare to weigh anything are left out.
+        phases = [point for point in saddle.stationary if 0.5 * N1 * (point.action - lowest) < DROP]
+        widths = [math.sqrt(2.0 / (N1 * point.curvature)) for point in phases if point.curvature > 0]
+        width = min([1.0, *widths])
+        low = _edge(log_density, math.log(phases[0].Q), -width)
+        high = _edge(log_density, math.log(phases[-1].Q), width)
+        first = points or 2 + int((high - low) / (0.6 * width))
+        x = np.linspace(low, high, first)
+        logs, last, error = log_density(x), np.zeros(3), math.inf
+        while True:
+            density = np.exp(logs)
+            total = float(np.trapezoid(density, x))
+            weights = density / density.sum()
+            now = np.array([total, weights @ np.exp(x), weights @ x])
+            error = float(np.max(np.abs(now - last) / np.array([total, now[1], 1.0])))
+            if points is not None or error < ACCURACY:
+                break
+            if len(x) > MOST_POINTS:
+                raise InputError(
+                    f"p(Q|y) is not resolved by {len(x)} points at N1 = {N1}, T = {saddle.T:g}: check the data"
+                )
+            last = now
+            middle = 0.5 * (x[:-1] + x[1:])
+            x, logs = (_interleave(*pair) for pair in ((x, middle), (logs, log_density(middle))))
+        constant = 0.5 * N1 * math.log(0.5 * N1) - float(gammaln(0.5 * N1)) - 0.5 * spectrum.P * math.log(2.0 * math.pi)
+        return cls(np.exp(x), weights, constant - 0.5 * N1 * lowest + math.log(total), error)
+
+    def mean(self, values: np.ndarray) -> float:
+        """Average over p(Q|y) of a function given at the nodes (n,)."""
+        return float(self.weights @ values)
+
+    @property
+    def Q_mean(self) -> float:
+        return self.mean(self.Q)
+
+    @property
+    def Q_sd(self) -> float:
+        return math.sqrt(max(self.mean((self.Q - self.Q_mean) ** 2), 0.0))
+
+
+def _interleave(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    both = np.empty(len(outer) + len(inner))
+    both[::2], both[1::2] = outer, inner
+    return both
+
+
+def _edge(log_density: Callable[[float], np.ndarray], start: float, stride: float) -> float:
+    """The log Q, from `start` in the direction of `stride`, where the density has fallen by DROP from its maximum."""
+    inner = start
+    outer = start + stride
+    while log_density(outer) > -DROP:
+        inner, stride = outer, 2.0 * stride
+        outer = outer + stride
+        if outer < -600:
+            return -600.0  # Q has underflowed: what lies below weighs nothing in any average of finite functions
+    if log_density(inner) <= -DROP:
+        return inner
+    return float(brentq(lambda x: float(log_density(x)) + DROP, inner, outer, xtol=0.1 * abs(stride), rtol=1e-12))
