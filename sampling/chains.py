@@ -341,7 +341,10 @@ class _Job:
             g = self.state.position[..., : self.target.model.r]
             table = observables.loglik_at(self.target.model, g, list(self.settings.temperatures))
             scalars["loglik_T"] = table.cpu().numpy()
-        self.store.add(scalars)
+        if not self.store.widths:
+            widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in scalars.items()}
+            self.store.layout(widths, self.settings.chains)
+        self.store.add(np.concatenate([value.reshape(self.settings.chains, -1) for value in scalars.values()], axis=1))
         self.target.accumulate(self.state.position, self.state.grad, self.sums)
         self.drawn += 1
 
@@ -374,7 +377,6 @@ class _Job:
         if self.path is None or (not force and time.monotonic() - self.saved < self.every):
             return
         meta = {
-            "format": 1,
             "key": self.key,
             "warmed": self.warmed,
             "drawn": self.drawn,

@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from data.errors import InputError
+from sampling.atomic import replacing
 
 META = "meta.json"
+FORMAT = 2
 
 
 def write(path: Path, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write under a temporary name in the same folder, flush to disk, rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            packed: dict[str, Any] = {META: np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), **arrays}
-            np.savez(out, **packed)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    """Write under a temporary name in the same folder, flush to disk, rename: a kill leaves the last whole checkpoint."""
+    packed: dict[str, Any] = {META: np.frombuffer(json.dumps({"format": FORMAT} | meta).encode(), dtype=np.uint8), **arrays}
+    with replacing(path) as temporary, open(temporary, "wb") as out:
+        np.savez(out, **packed)
 
 
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The JSON part and the arrays. Raises InputError where the file is not a checkpoint."""
+    """The JSON part and the arrays. Raises InputError where the file is not a checkpoint, or damaged (npz carries a CRC)."""
     try:
         with open(path, "rb") as source, np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         meta = json.loads(arrays.pop(META).tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+    except (OSError, ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it to start again") from error
+    if meta.get("format") != FORMAT:
+        raise InputError(f"{path}: a checkpoint of another version of saddlecheck; finish it there, or delete it to start again")
     return meta, arrays
 
 
