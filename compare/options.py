@@ -93,9 +93,15 @@ def load_dataset(
         raise InputError(f"--P {P}: at least 2 patterns, one of each class, are needed")
     if P is None and not is_file(data):
         P = DEFAULT_P
-    more = {} if standardise is None else {"standardise": standardise}
     return load(
-        data, classes=classes, P=P, seed=subset_seed, balanced=balanced, labels=labels, label_seed=label_seed, **more
+        data,
+        classes=classes,
+        P=P,
+        seed=subset_seed,
+        balanced=balanced,
+        labels=labels,
+        label_seed=label_seed,
+        standardise=standardise,
     )
 
 

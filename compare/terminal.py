@@ -29,8 +29,8 @@ def duration(seconds: float) -> str:
 class Progress:
     """Progress on stderr: bars with time left on a terminal, otherwise one line an event; nothing when quiet.
 
-    Use as a context manager. `say` writes a line; `stage(name, of, at)` gives the callback that `sampling.run` calls with its events
-    (`phase`, `done`, `total`, `eta_s`, and whatever else it knows).
+    Use as a context manager. `say` writes a line; `stage(name, at, of)` gives the callback for events of `sampling.run` or of
+    level 4 (`phase`, `done`, `total`, `eta_s`, and whatever else it knows).
     """
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None):
@@ -85,7 +85,7 @@ class Progress:
             total = event.get("total")
             bars.update(
                 task,
-                description=f"{prefix}  {event.get('phase', '')}",
+                description=f"{prefix}  {_phase(event)}",
                 completed=event.get("done", 0),
                 total=total if total else None,
                 left=_left(event),
@@ -98,13 +98,23 @@ class Progress:
 
         def show(event: dict[str, Any]) -> None:
             now = time.monotonic()
-            if event.get("phase") == state["phase"] and now - state["at"] < EVERY:
+            last = bool(event.get("total")) and event.get("done") == event.get("total")
+            if event.get("phase") == state["phase"] and now - state["at"] < EVERY and not last:
                 return
             state.update(phase=event.get("phase"), at=now)
             done = f" {event['done']}/{event['total']}" if event.get("total") else ""
-            print(f"{prefix}: {event.get('phase', '')}{done}{_left(event)}", file=self.stream, flush=True)
+            print(f"{prefix}: {_phase(event)}{done}{_left(event)}", file=self.stream, flush=True)
 
         return show
+
+
+PHASES = {"warmup": "warm-up", "sample": "sampling", "first_order": "level 4, draws of one unit"}
+
+
+def _phase(event: dict[str, Any]) -> str:
+    """The name of a phase, in words."""
+    name = str(event.get("phase", ""))
+    return PHASES.get(name, name)
 
 
 def _left(event: dict[str, Any]) -> str:

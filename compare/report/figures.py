@@ -26,6 +26,15 @@ MARKS = {"eq4": "v", "eq3": "^", "eq3_q_averaged": "d", "first_order": "s", "inf
 SCATTER = 400  # components drawn in one panel of the weights figure
 
 
+def standalone(figure: Figure) -> str:
+    """A figure as an SVG file of its own, with its title and its text alternative inside."""
+    import html
+
+    head, _, body = figure.svg.partition(">")
+    about = f"<title>{html.escape(figure.title)}</title><desc>{html.escape(figure.alt)}</desc>"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{about}{body}\n'
+
+
 class Figure(NamedTuple):
     """One figure: file stem, SVG, caption, and what a reader who cannot see it is told."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compare.report import equations, sentences
 from compare.report.citations import citations
+from compare.report.facts import facts, provenance
 from compare.report.tables import shown
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ SECTIONS = (
 def render(report: Report, figures: list[Figure], files: list[str] | None = None) -> str:
     """The page as a string. `files` names what lies beside it; texts from data or user are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from sampling.diagnostics import MIN_ESS, RHAT_LIMIT
 
     environment = Environment(
         loader=FileSystemLoader(HERE),
@@ -59,20 +62,23 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
         warnings=sentences.cautions(report),
         contents=[(anchor, name) for anchor, name in SECTIONS if present.get(anchor, True)],
         measurement=sentences.measurement(report),
-        facts=report.facts,
+        facts=facts(report),
         margin=f"{100 * report.margin:g} %",
         test_level=f"{100 * report.test_level:g} %",
-        rhat_limit=f"{report.rhat_limit:g}",
+        rhat_limit=f"{RHAT_LIMIT:g}",
+        min_ess=f"{MIN_ESS:g}",
         budget_sentence=sentences.largest_part(report.budget),
         peak_sentence=peak_sentence,
-        run_warnings=report.reasons,
+        run_warnings=sentences.reasons(report),
         tables=_Lookup(tables),
         figures=_Lookup(by_name),
         equations=equations.equations(),
         symbols=equations.symbols(),
-        provenance=report.provenance,
+        provenance=provenance(report),
         files=files or [],
-        citations=citations(report.samplers, report.data_names, reweighted=report.reweighted),
+        citations=citations(
+            report.runs["sampler"], [report.cells[0].problem.dataset.name], reweighted=not report.peak.empty
+        ),
         made=report.made,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=script,

@@ -128,22 +128,34 @@ def _range(values: pd.Series, spec: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def _many(values: list[Any]) -> str:
+    """`0.01, 0.1, 1`, or the ends where there are many."""
+    texts = [f"{value:g}" for value in values]
+    return ", ".join(texts) if len(texts) <= 4 else f"{texts[0]} … {texts[-1]} ({len(texts)} values)"
+
+
+def subject(problem: dict[str, Any]) -> str:
+    """A report's title: data, P, widths and temperatures."""
+    return f"{problem['data']}: P = {problem['P']}, N₁ = {_many(problem['N1'])}, T = {_many(problem['T'])}"
+
+
 def measurement(report: Report) -> str:
     """How the posterior was measured, in words."""
     runs = report.runs
     samplers = listed(sorted(set(runs["sampler"])))
-    chains = int(runs["chains"].iloc[0])
     starts = sorted({kind for text in runs["starts"] for kind in text.split(", ")})
     ess = report.convergence[report.convergence["observable"] == "d2"]["ess_bulk"]
-    relative = 100 * runs["relative_se"]
     text = (
-        f"The exact posterior of the same network on the same data, sampled with {samplers}: {chains} chains a cell "
-        f"from {listed(starts)} starts, "
-        f"{_range(ess, '.0f')} effective draws of D², relative standard error {_range(relative, '.2f')} %. "
+        f"The exact posterior of the same network on the same data, sampled with {samplers}: "
+        f"{_range(runs['chains'], 'd')} chains a cell from {listed(starts)} starts, "
+        f"{_range(ess, '.0f')} effective draws of D², relative standard error of ⟨D²⟩ {_range(100 * runs['relative_se'], '.2f')} %. "
         "The sampler knows nothing of the prediction."
     )
-    if bool(runs["biased"].any()):
-        text += " Unadjusted Langevin is biased at a finite step: its rows are no ground truth."
+    if bool((runs["reduction"] > 1).any()):
+        text += (
+            f" Control variates of exactly known mean lowered the error {_range(runs['reduction'], '.1f')}-fold, "
+            "with coefficients fitted on other chains."
+        )
     return text
 
 
@@ -153,12 +165,24 @@ def cautions(report: Report) -> list[str]:
     runs = report.runs
     if bool(runs["biased"].any()):
         out.append(
-            "Unadjusted Langevin samples a density that differs from the posterior by an amount that grows with its "
-            "step; compare two step sizes before trusting it."
+            "Unadjusted Langevin samples a density that differs from the posterior by an amount that grows with its step: its rows "
+            "are no ground truth and carry no verdict."
         )
-    bad = runs[runs["status"] != "ok"]
+    bad = runs[runs["status"] == "inconclusive"]
     if len(bad):
+        what = "run did" if len(bad) == 1 else "runs did"
         out.append(
-            f"{len(bad)} of {len(runs)} runs did not converge: they are marked inconclusive and carry no verdict."
+            f"{len(bad)} of {len(runs)} {what} not converge and carry no verdict; the reasons stand under Convergence."
         )
     return out
+
+
+def reasons(report: Report) -> list[str]:
+    """Why a run is inconclusive, one sentence a run."""
+    runs = report.runs
+    one_width = runs["N1"].nunique() == 1
+    return [
+        f"{'' if one_width else f'N₁ = {row.N1}, '}T = {row.T:g}: {row.reasons}."
+        for row in runs.itertuples()
+        if row.status != "ok" and row.reasons
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,10 @@ from compare.report.wording import LEVELS, label, number, percent, with_error
 if TYPE_CHECKING:
     import pandas as pd
 
+    from compare.measure import Measurement
     from compare.result import Report
+    from data.problem import Problem
+    from theory import Prediction
 
 NAMES = (
     "levels",
@@ -193,6 +197,10 @@ def decomposition(table: pd.DataFrame) -> Shown:
         ("quantity", ""),
         ("saddle point", "closed form at Q̄"),
         ("averaged over p(Q|y)", "the same at this finite width"),
+        (
+            "first order, exact",
+            "without the Gaussian closure: the counterparts of Δ₁ and Δ₂, with their standard errors",
+        ),
         ("measured", "from the chains, with its standard error"),
         ("measured − averaged", "with the standard error of the measurement"),
         ("z", "the difference in standard errors"),
@@ -209,6 +217,7 @@ def decomposition(table: pd.DataFrame) -> Shown:
                 Cell(label(row.quantity)),
                 _num(row.saddle, 5),
                 _num(row.q_averaged, 5),
+                _err(row.first_order, row.first_order_se),
                 _err(row.measured, row.measured_se),
                 _err(difference, row.measured_se, sign=True),
                 Cell(_signed(z), _real(z), "num"),
@@ -222,22 +231,28 @@ def weights(table: pd.DataFrame) -> Shown:
     columns = [
         ("N₁", "hidden units"),
         ("T", "temperature"),
-        ("slope", "of measured on predicted, errors in both where both have one; 1 is agreement"),
-        ("R²", "share of the variance explained"),
-        ("χ² per degree", "of measured = predicted, with the measured errors"),
-        ("p", "of that χ²"),
-        ("components", "how many, and how many of them differ after false-discovery control"),
-        ("outcome", "equivalence of the slope with 1"),
+        ("slope", "of measured on predicted; its error is a jackknife over chains; 1 is agreement"),
+        ("R²", "share of the variance explained, noise of the measurement included"),
+        (
+            "misfit",
+            "squared distance of measured from predicted, noise removed, over the squared size of the prediction",
+        ),
+        ("p, largest together", "Hotelling's test of the largest predicted components with their measured covariance"),
+        ("components", "how many, and how many of them differ after false-discovery control at 5 %"),
+        (
+            "outcome",
+            "agrees: slope and misfit are both shown to be within the margin; differs: either is shown to be outside",
+        ),
     ]
     rows = [
         [
             _int(row.N1),
             Cell(f"{row.T:g}", row.T, "num"),
             _err(row.slope, row.slope_se),
-            Cell(f"{row.r2:.4f}" if _real(row.r2) is not None else "–", _real(row.r2), "num"),
-            Cell(f"{row.chi2 / row.dof:.2f}" if row.dof and _real(row.chi2) is not None else "–", None, "num"),
-            _num(row.p, 2),
-            Cell(f"{row.components}, {row.discoveries} differ", float(row.components)),
+            Cell(f"{row.r2:.4f}", _real(row.r2), "num"),
+            Cell(percent(_real(row.misfit), _real(row.misfit_se)), _real(row.misfit), "num"),
+            _num(row.joint_p, 2),
+            Cell(f"{row.components}, {row.differ} differ", float(row.components)),
             outcome(row.outcome),
         ]
         for row in table.itertuples()
@@ -313,10 +328,11 @@ def runs(table: pd.DataFrame) -> Shown:
         ("warm-up", "steps, not used"),
         ("starts", "where the chains began"),
         ("acceptance", "mean acceptance probability"),
-        ("rejected as NaN", "proposals whose energy was not finite"),
+        ("NaN", "share of proposals whose energy was not finite: rejected and counted"),
         ("relative error", "standard error of ⟨D²⟩ over ⟨D²⟩"),
-        ("effective draws / s", "of D², bulk ESS per second of wall time"),
-        ("wall time", "seconds"),
+        ("reduction", "factor by which control variates lowered the standard error of ⟨D²⟩"),
+        ("ESS/s", "effective draws of D² (bulk, without control variates) per second of wall time"),
+        ("wall time", "seconds, warm-up included"),
         ("status", "inconclusive runs carry no verdict"),
     ]
     rows = [
@@ -327,17 +343,58 @@ def runs(table: pd.DataFrame) -> Shown:
             Cell(f"{row.chains} × {row.draws}", float(row.chains * row.draws), "num"),
             _int(row.warmup),
             Cell(row.starts),
-            Cell(f"{row.acceptance:.3f}" if _real(row.acceptance) is not None else "–", _real(row.acceptance), "num"),
-            _int(row.divergences),
+            Cell(f"{row.acceptance:.3f}", _real(row.acceptance), "num"),
+            Cell(percent(row.nan_share, digits=2), _real(row.nan_share), "num"),
             Cell(percent(_real(row.relative_se), digits=2), _real(row.relative_se), "num"),
+            Cell(f"{row.reduction:.1f}" if _real(row.reduction) is not None else "–", _real(row.reduction), "num"),
             _num(row.ess_per_second, 3),
             _num(row.wall_seconds, 3),
-            Cell(
-                row.status if row.status == "ok" else f"? {row.status}",
-                None,
-                "" if row.status == "ok" else "outcome inconclusive",
-            ),
+            Cell("ok") if row.status == "ok" else Cell(f"? {row.status}", None, "outcome inconclusive"),
         ]
         for row in table.itertuples()
     ]
     return Shown("runs", "Runs", columns, rows)
+
+
+def predicted(predictions: Sequence[Prediction]) -> Shown:
+    """What `predict` prints: Qbar and every level, one row a cell."""
+    names = [name for name in LEVELS if name in predictions[0].levels]
+    columns = [("N₁", ""), ("α", ""), ("T", ""), ("Q̄", ""), ("Δ₁", ""), ("Δ₂", ""), ("a·f̄", "")]
+    columns += [(label(name), "") for name in names]
+    rows = []
+    for p in predictions:
+        row = [_int(p.problem.N1), _num(p.problem.alpha, 3), Cell(f"{p.problem.T:g}", p.problem.T, "num")]
+        row += [_num(value, 5) for value in (p.Qbar, p.delta1, p.delta2, p.fbar_a)]
+        row += [_err(p.levels[name].value, p.levels[name].se) if name in p.levels else _num(None) for name in names]
+        rows.append(row)
+    return Shown("predicted", "Predictions of ⟨D²⟩", columns, rows)
+
+
+def measured(problems: Sequence[Problem], measurements: Sequence[Measurement]) -> Shown:
+    """What `sample` prints: the measured quantities, one row a cell."""
+    names = ("d2", "Q", "fbar_a", "residual")
+    columns = [("N₁", ""), ("T", ""), *[(label(name), "") for name in names], ("ESS", ""), ("R̂", ""), ("status", "")]
+    rows = []
+    for problem, one in zip(problems, measurements, strict=True):
+        status = "biased" if one.biased else one.diagnosis.status
+        row = [_int(problem.N1), Cell(f"{problem.T:g}", problem.T, "num")]
+        row += [_err(one.quantities[name].mean, one.quantities[name].se) for name in names]
+        row += [_int(one.d2.ess), _num(one.d2.rhat, 4)]
+        rows.append([*row, Cell(status, None, "" if status == "ok" else "outcome inconclusive")])
+    return Shown("measured", "Measured", columns, rows)
+
+
+def data_sets(found: Sequence[dict[str, Any]]) -> Shown:
+    """What `data` prints."""
+    columns = [("name", ""), ("inputs", ""), ("offline", ""), ("licence", ""), ("what it is", "")]
+    rows = [
+        [
+            Cell(one["name"]),
+            Cell(str(one.get("N0") or one.get("parameters", {}).get("N0", "")), None, "num"),
+            Cell("yes" if one["offline"] else "no"),
+            Cell(one["licence"]),
+            Cell(one["summary"]),
+        ]
+        for one in found
+    ]
+    return Shown("data", "Data sets", columns, rows)

@@ -1,5 +1,6 @@
 """Command-line values: lists, ranges, load or width; each mistake is named with its mend."""
 
+import itertools
 import math
 
 import pytest
@@ -16,7 +17,7 @@ def test_range_has_exact_ends_and_even_steps_in_log_T():
     found = options.temperatures("0.001..10", 9)
     assert len(found) == 9
     assert (found[0], found[-1]) == (0.001, 10.0)
-    steps = [math.log(b / a) for a, b in zip(found, found[1:], strict=False)]
+    steps = [math.log(b / a) for a, b in itertools.pairwise(found)]
     assert steps == pytest.approx([math.log(1e4) / 8] * 8, abs=2e-5)  # inner points are rounded to 6 figures
     assert len(options.temperatures("0.001..10")) == options.DEFAULT_POINTS
 

@@ -1,0 +1,195 @@
+"""Cell: one Problem with its prediction and its run, and everything that follows from the two."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import norm
+
+from compare.budget import Budget, error_budget
+from compare.families import Fit, Hotelling, discoveries, fit, hotelling, p_values, upper
+from compare.measure import Measurement
+from compare.payload import prediction_cell
+from compare.verdict import ALPHA, MARGIN, Verdict, equivalence
+from data.errors import InputError
+
+if TYPE_CHECKING:
+    from data.problem import Problem
+    from sampling.run import Run
+    from theory import Prediction
+
+MEASURED = ("d2", "d2_labels", "Q", "fbar_a", "residual", "loglik", "norm_w")
+TOGETHER = 8  # components, largest predicted first, that are tested together; fewer where there are few chains
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """lambda0 <w w> - 1 in the run's basis: measured on predicted, over the independent components.
+
+    pairs     (n, 2) directions (h, k) of each component
+    estimator "ww_stein" (no prior noise), or "ww" for a biased sampler, to which Stein's identity does not apply
+    joint     test of the largest predicted components together, or None with too few chains
+    differ    (n,) components that deviate after false-discovery control
+    misfit    see `misfit`: the share of the prediction's squared size by which the measurement misses it, with its error
+    slope     equivalence of the slope with 1
+    outcome   "agrees" where both slope and misfit do, "differs" where either does, else "inconclusive". A slope of 1 alone is not
+              agreement: components may be off in both directions
+    """
+
+    fit: Fit
+    pairs: np.ndarray
+    estimator: str
+    joint: Hotelling | None
+    differ: np.ndarray
+    misfit: float
+    misfit_se: float
+    slope: Verdict
+    outcome: str
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What is known of one posterior: theory, measurement, and what they say of one another.
+
+    verdicts  level name -> Verdict;  weights  None with fewer than three chains
+    """
+
+    problem: Problem
+    prediction: Prediction
+    run: Run
+    measurement: Measurement
+    budget: Budget
+    verdicts: dict[str, Verdict]
+    weights: Weights | None
+
+    @classmethod
+    def of(cls, prediction: Prediction, run: Run, margin: float = MARGIN) -> Cell:
+        """Everything downstream of a Run. Raises InputError when the run was made for another problem."""
+        problem = prediction.problem
+        if run.manifest["problem"]["fingerprint"] != problem.fingerprint:
+            raise InputError(
+                f"the run belongs to another problem than N1 = {problem.N1}, T = {problem.T:g}: its fingerprint differs"
+            )
+        measurement = Measurement.of(run)
+        d2, prior = measurement.d2, prediction.prior
+        verdicts = {
+            name: equivalence(
+                d2.mean, d2.se, level.value, level.se, prior=prior, margin=margin, converged=measurement.converged
+            )
+            for name, level in prediction.levels.items()
+        }
+        return cls(
+            problem=problem,
+            prediction=prediction,
+            run=run,
+            measurement=measurement,
+            budget=error_budget(prediction, measurement),
+            verdicts=verdicts,
+            weights=weight_family(prediction, run, measurement.converged, margin),
+        )
+
+    @property
+    def status(self) -> str:
+        """ok, inconclusive, or biased: only `ok` carries verdicts."""
+        if self.measurement.biased:
+            return "biased"
+        return self.measurement.diagnosis.status
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON cell of `verify --json`: the prediction's, with measured, budget, verdicts."""
+        m = self.measurement
+        measured: dict[str, Any] = {}
+        for name, one in m.quantities.items():
+            measured[name] = {
+                "mean": one.mean,
+                "mcse": one.se,
+                "ess": one.ess,
+                "rhat": one.rhat,
+                "raw_mean": one.raw_mean,
+                "raw_mcse": one.raw_se,
+                "reduction": one.reduction,
+            }
+        delta1, delta2 = m.delta1(self.prediction.prior), m.delta2
+        measured["delta1"] = {"mean": delta1.value, "se": delta1.se}
+        measured["delta2"] = {"mean": delta2.value, "se": delta2.se}
+        found = prediction_cell(self.prediction) | {
+            "status": self.status,
+            "reasons": list(m.diagnosis.reasons),
+            "measured": measured,
+            "budget": self.budget.to_dict(),
+            "verdicts": {name: vars(verdict) for name, verdict in self.verdicts.items()},
+        }
+        if self.weights is not None:
+            w = self.weights
+            found["weights_measured"] = {
+                "slope": w.fit.slope,
+                "slope_se": w.fit.slope_se,
+                "intercept": w.fit.intercept,
+                "intercept_se": w.fit.intercept_se,
+                "r2": w.fit.r2,
+                "components": w.fit.n,
+                "differ": int(w.differ.sum()),
+                "misfit": w.misfit,
+                "misfit_se": w.misfit_se,
+                "estimator": w.estimator,
+                "outcome": w.outcome,
+            }
+        return found
+
+
+def weight_family(prediction: Prediction, run: Run, converged: bool, margin: float = MARGIN) -> Weights | None:
+    """Test <w_h w_k> on the independent components in the run's basis; None with fewer than three chains or directions."""
+    estimator = "ww" if run.biased or "ww_stein" not in run.sums else "ww_stein"
+    if estimator not in run.sums or run.chains < 3 or run.basis.shape[1] < 2:
+        return None
+    lambda0 = prediction.problem.lambda0
+    identity = np.eye(run.basis.shape[1])
+    predicted = upper(lambda0 * prediction.weight_correlations(run.basis) - identity)
+    measured = upper(lambda0 * run.sums[estimator] - identity)
+    if np.ptp(predicted) == 0:
+        return None
+    line = fit(measured, predicted)
+    largest = np.argsort(-abs(predicted))[: min(TOGETHER, run.chains // 2)]
+    joint = hotelling(measured[:, largest], predicted[largest]) if len(largest) else None
+    off, off_se = misfit(measured, predicted)
+    # Two tests, each at half the level: "differs" by either then keeps the false-alarm rate ALPHA.
+    slope = equivalence(line.slope, line.slope_se, 1.0, prior=0.0, margin=margin, alpha=ALPHA / 2, converged=converged)
+    if not converged or not math.isfinite(off_se):
+        outcome = "inconclusive"
+    elif slope.outcome == "differs" or off - norm.isf(ALPHA / 4) * off_se > margin:
+        outcome = "differs"
+    elif slope.outcome == "agrees" and off + norm.isf(ALPHA / 2) * off_se < margin:
+        outcome = "agrees"
+    else:
+        outcome = "inconclusive"
+    return Weights(
+        fit=line,
+        pairs=np.column_stack(np.triu_indices(len(identity))),
+        estimator=estimator,
+        joint=joint,
+        differ=discoveries(p_values(measured, predicted)),
+        misfit=off,
+        misfit_se=off_se,
+        slope=slope,
+        outcome=outcome,
+    )
+
+
+def misfit(chains: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """sum (E measured - predicted)^2 / sum predicted^2 over components, noise removed, with a jackknife error over chains.
+
+    chains (C, n), predicted (n,). The expectation of sum (mean - predicted)^2 exceeds what is sought by the variance of the mean,
+    which the spread of the chains tells without bias; so the estimate may be slightly negative where all agree.
+    """
+
+    def estimate(some: np.ndarray) -> float:
+        noise = some.var(0, ddof=1).sum() / len(some)
+        return float((((some.mean(0) - predicted) ** 2).sum() - noise) / (predicted**2).sum())
+
+    count = len(chains)
+    left_out = np.array([estimate(np.delete(chains, c, axis=0)) for c in range(count)])
+    spread = math.sqrt((count - 1) / count * ((left_out - left_out.mean()) ** 2).sum())
+    return estimate(chains), spread

@@ -1,0 +1,370 @@
+"""The `saddlecheck` command. Heavy packages are imported inside commands, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from compare import flags, options
+from data.errors import InputError
+
+BAD_INPUT = 2
+NOT_CONVERGED = 3
+INTERRUPTED = 130
+DEFAULT_T = "0.01,0.1,1"
+DEFAULT_OUT = Path("saddlecheck-report")
+# typer carries its own copy of click in some versions: the base of all usage errors is found without importing either.
+_UsageError: Any = typer.BadParameter.__mro__[2]
+
+
+class _Group(TyperGroup):
+    """Turns bad input into one line on stderr and exit status 2, whether typer or saddlecheck found it."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        try:
+            status = super().main(args, prog_name, complete_var, False, windows_expand_args, **extra)
+        except InputError as error:
+            status = _refuse(str(error))
+        except _UsageError as error:
+            message = error.format_message()
+            if not message:  # no command given: typer has printed the help
+                status = BAD_INPUT
+            else:
+                status = _refuse(message)
+        except (typer.Abort, KeyboardInterrupt):
+            print("interrupted", file=sys.stderr)
+            status = INTERRUPTED
+        if standalone_mode:
+            sys.exit(status if isinstance(status, int) else 0)
+        return status
+
+
+def _refuse(message: str) -> int:
+    print("error: " + " ".join(message.split()), file=sys.stderr)
+    return BAD_INPUT
+
+
+app = typer.Typer(
+    cls=_Group,
+    name="saddlecheck",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Monte Carlo verification of the saddle-point theory of Bayesian one-hidden-layer networks (arXiv:2508.20989).",
+    epilog="Exit status: 0 done, whatever the verdict; 2 bad input; 3 chains not converged (the result is written, marked "
+    "inconclusive). First steps: [bold]saddlecheck verify[/bold]",
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        from compare.provenance import version
+
+        print(f"saddlecheck {version()}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _dataset(values: dict[str, Any]) -> Any:
+    """The data set that the flags name."""
+    keys = ("data", "classes", "P", "labels", "label_seed", "subset_seed", "balanced", "standardise")
+    return options.load_dataset(**{key: values[key] for key in keys})
+
+
+def _problems(values: dict[str, Any]) -> list[Any]:
+    """The cells that the flags name: N1 outer, T inner. Cheap mistakes are found before the data are read."""
+    temperatures = options.temperatures(values["T"], values["T_points"])
+    options.widths(values["N1"], values["alpha"], 100)
+    dataset = _dataset(values)
+    widths = options.widths(values["N1"], values["alpha"], dataset.P)
+    network = {key: values[key] for key in ("lambda0", "lambda1", "activation")}
+    return options.problems(dataset, widths, temperatures, **network)
+
+
+def _sampling(values: dict[str, Any]) -> dict[str, Any]:
+    """Flags of the chains, as `compare.verify` takes them."""
+    keys = ("sampler", "chains", "draws", "warmup", "seed", "device", "dtype")
+    found = {key: values[key] for key in keys}
+    found["starts"] = [kind.strip() for kind in values["starts"].split(",") if kind.strip()]
+    # An exact number of draws is kept to: neither precision nor clock ends the run before.
+    found["target"] = None if values["draws"] else values["target"]
+    found["budget_seconds"] = None if values["draws"] else values["budget"]
+    return found
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """Ctrl-C, or a scheduler's TERM: say where the run stopped and how it goes on, and exit 130."""
+    from sampling import Interrupted
+
+    try:
+        yield
+    except Interrupted as stopped:
+        print(f"stopped: {stopped}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _emit(payload: dict[str, Any]) -> None:
+    from compare.payload import dumps
+
+    print(dumps(payload))
+
+
+@app.command(
+    epilog="Examples: [bold]saddlecheck predict --data digits --P 100 --N1 50,100 --T 0.01,0.1,1[/bold]; "
+    "[bold]saddlecheck predict --data mine.npz --alpha 1 --T 0.001..10 --json[/bold]"
+)
+def predict(
+    data: flags.Data = "digits",
+    classes: flags.Classes = None,
+    P: flags.P = None,
+    labels: flags.Labels = "true",
+    label_seed: flags.LabelSeed = 0,
+    subset_seed: flags.SubsetSeed = None,
+    balanced: flags.Balanced = None,
+    standardise: flags.Standardise = None,
+    N1: flags.N1 = None,
+    alpha: flags.Alpha = None,
+    T: flags.T = DEFAULT_T,
+    T_points: flags.TPoints = None,
+    lambda0: flags.Lambda0 = 1.0,
+    lambda1: flags.Lambda1 = 1.0,
+    activation: flags.Activation = "erf",
+    first_order: flags.FirstOrder = True,
+    seed: flags.Seed = 0,
+    json: flags.Json = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Theory only: saddle point, every level of the ladder for <D^2>, and the weights."""
+    values = dict(locals())
+    from compare.payload import common_problem, prediction_cell
+    from compare.terminal import Progress, print_table
+
+    problems = _problems(values)
+    with Progress(quiet=quiet) as progress:
+        predictions = _predict(problems, first_order, seed, progress)
+    if json:
+        cells = [prediction_cell(one) for one in predictions]
+        _emit({"problem": common_problem(problems), "cells": cells})
+    else:
+        from compare.report.tables import predicted
+
+        print_table(predicted(predictions))
+
+
+def _predict(problems: list[Any], first_order: bool, seed: int, progress: Any) -> list[Any]:
+    """Predictions of all cells, in their order; level 4 drawn once for all of them."""
+    from theory import predict_grid
+    from theory.first_order import Settings
+
+    one = problems[0]
+    settings = Settings(seed=seed, progress=progress.stage("theory")) if first_order else None
+    return predict_grid(
+        one.dataset,
+        N1=dict.fromkeys(p.N1 for p in problems),
+        T=dict.fromkeys(p.T for p in problems),
+        lambda1=[one.lambda1],
+        lambda0=one.lambda0,
+        activation=one.activation,
+        first_order=settings,
+    )
+
+
+@app.command(
+    epilog="With no arguments: digits, even against odd, P = N1 = 100, three temperatures; a few minutes on two cores. Examples: "
+    "[bold]saddlecheck verify[/bold]; [bold]saddlecheck verify --data cifar10 --classes even/odd --P 1000 --N1 500 "
+    "--T 0.01,0.1,1 --device cuda --out DIR[/bold]. Ctrl-C stops at a checkpoint; the same command goes on from there."
+)
+def verify(
+    data: flags.Data = "digits",
+    classes: flags.Classes = None,
+    P: flags.P = None,
+    labels: flags.Labels = "true",
+    label_seed: flags.LabelSeed = 0,
+    subset_seed: flags.SubsetSeed = None,
+    balanced: flags.Balanced = None,
+    standardise: flags.Standardise = None,
+    N1: flags.N1 = None,
+    alpha: flags.Alpha = None,
+    T: flags.T = DEFAULT_T,
+    T_points: flags.TPoints = None,
+    lambda0: flags.Lambda0 = 1.0,
+    lambda1: flags.Lambda1 = 1.0,
+    activation: flags.Activation = "erf",
+    first_order: flags.FirstOrder = True,
+    sampler: flags.Sampler = "hmc",
+    chains: flags.Chains = 16,
+    draws: flags.Draws = None,
+    warmup: flags.Warmup = None,
+    target: flags.Target = 0.003,
+    budget: flags.Budget = 60.0,
+    starts: flags.Starts = "prior,aligned",
+    device: flags.Device = "cpu",
+    dtype: flags.Dtype = "float64",
+    seed: flags.Seed = 0,
+    margin: flags.Margin = 0.10,
+    out: flags.Out = DEFAULT_OUT,
+    json: flags.Json = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """The main job: theory, chains, error budget, verdict, and an HTML report."""
+    values = dict(locals())
+    from compare.result import PAGE
+    from compare.terminal import Progress, print_table
+    from compare.verify import verify as job
+
+    problems = _problems(values)
+    with _stoppable(), Progress(quiet=quiet) as progress:
+        more: dict[str, Any] = {"margin": margin, "first_order": first_order, "out": out, "stage": progress.stage}
+        report = job(problems, **_sampling(values), **more)
+    _finish(report, out / PAGE, json, quiet, print_table)
+
+
+def _finish(report: Any, page: Path, json: bool, quiet: bool, print_table: Any) -> None:
+    """Print a report and exit: 3 where a run is inconclusive. A biased sampler's run is not an unconverged one."""
+    if json:
+        _emit(report.to_dict())
+    else:
+        if not quiet:
+            from compare.report.tables import shown
+
+            tables = shown(report)
+            for name in ("levels", "budget", "weights_fit", "peak", "runs"):
+                if name in tables:
+                    print_table(tables[name])
+        print(report.sentence)
+        print(f"Report: {page}")
+    if any(cell.measurement.diagnosis.status != "ok" for cell in report.cells):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@app.command(
+    epilog="Example: [bold]saddlecheck sample --data digits --N1 100 --T 0.1 --sampler gibbs --out DIR[/bold], and later "
+    "[bold]saddlecheck report DIR[/bold]"
+)
+def sample(
+    data: flags.Data = "digits",
+    classes: flags.Classes = None,
+    P: flags.P = None,
+    labels: flags.Labels = "true",
+    label_seed: flags.LabelSeed = 0,
+    subset_seed: flags.SubsetSeed = None,
+    balanced: flags.Balanced = None,
+    standardise: flags.Standardise = None,
+    N1: flags.N1 = None,
+    alpha: flags.Alpha = None,
+    T: flags.T = DEFAULT_T,
+    T_points: flags.TPoints = None,
+    lambda0: flags.Lambda0 = 1.0,
+    lambda1: flags.Lambda1 = 1.0,
+    activation: flags.Activation = "erf",
+    sampler: flags.Sampler = "hmc",
+    chains: flags.Chains = 16,
+    draws: flags.Draws = None,
+    warmup: flags.Warmup = None,
+    target: flags.Target = 0.003,
+    budget: flags.Budget = 60.0,
+    starts: flags.Starts = "prior,aligned",
+    device: flags.Device = "cpu",
+    dtype: flags.Dtype = "float64",
+    seed: flags.Seed = 0,
+    out: flags.Out = DEFAULT_OUT,
+    json: flags.Json = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Chains only: one NetCDF file a cell, which `report` compares with the theory later."""
+    values = dict(locals())
+    from compare import store
+    from compare.measure import Measurement
+    from compare.payload import cell_problem, common_problem
+    from compare.report.tables import measured
+    from compare.terminal import Progress, print_table
+    from compare.verify import sample as job
+
+    problems = _problems(values)
+    with _stoppable(), Progress(quiet=quiet) as progress:
+        runs = job(problems, **_sampling(values), out=out, stage=progress.stage)
+    found = [Measurement.of(run) for run in runs]
+    if json:
+        cells = [
+            {
+                "problem": cell_problem(problem),
+                "N1": problem.N1,
+                "T": problem.T,
+                "status": one.diagnosis.status,
+                "reasons": list(one.diagnosis.reasons),
+                "biased": one.biased,
+                "measured": {name: vars(quantity) for name, quantity in one.quantities.items()},
+                "run": str(store.run_path(out, problem)),
+            }
+            for problem, one in zip(problems, found, strict=True)
+        ]
+        _emit({"problem": common_problem(problems), "cells": cells})
+    elif not quiet:
+        print_table(measured(problems, found))
+        print(f"Runs: {out / store.RUNS}")
+    if any(not one.diagnosis.ok for one in found):
+        raise typer.Exit(NOT_CONVERGED)
+
+
+@app.command(epilog="Example: [bold]saddlecheck report saddlecheck-report[/bold]")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that `verify` or `sample` wrote.")],
+    json: flags.Json = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Make the report again from stored runs: theory, budget and verdicts are computed anew."""
+    from compare.terminal import Progress, print_table
+    from compare.verify import reread
+
+    with Progress(quiet=quiet) as progress:
+        found = reread(folder, stage=progress.stage)
+    _finish(found, found.write(folder), json, quiet, print_table)
+
+
+@app.command(name="data")
+def list_data(json: flags.Json = False) -> None:
+    """List the data sets."""
+    from data.registry import describe, names
+
+    found = [describe(name) for name in names()]
+    if json:
+        _emit({"data": found})
+        return
+    from compare.report.tables import data_sets
+    from compare.terminal import print_table
+
+    print_table(data_sets(found))
+    print("Or give --data the path of an .npz with X (patterns, inputs), y (+1 and -1), and optionally classes.")
+
+
+def main() -> None:
+    """Entry point of the `saddlecheck` script."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

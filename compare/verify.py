@@ -1,0 +1,227 @@
+"""verify: the whole job for a list of widths and temperatures, and the same again from stored runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compare import store
+from compare.cell import Cell
+from compare.result import Report
+from compare.verdict import MARGIN
+from data.errors import InputError
+
+if TYPE_CHECKING:
+    from data.problem import Problem
+    from sampling.run import Run
+    from theory import Prediction
+
+TARGET = 0.003  # standard error of <D^2> relative to <D^2>
+CURVE = 25  # temperatures of a curve
+Progress = Callable[[dict[str, Any]], None]
+Stage = Callable[[str, int, int], Progress]
+
+
+def verify(
+    problems: Problem | Sequence[Problem],
+    *,
+    sampler: str = "hmc",
+    target: float | None = None,
+    budget_seconds: float | None = None,
+    draws: int | None = None,
+    seed: int = 0,
+    margin: float = MARGIN,
+    first_order: bool = True,
+    out: str | Path | None = None,
+    stage: Stage | None = None,
+    **sampling: Any,
+) -> Report:
+    """Predict, sample, and compare; with `out`, write the report there too.
+
+    problems   Problems on one data set that differ in N1 and T only, such as [Problem(dataset, 100, T) for T in (0.01, 0.1, 1)]
+    target     wanted standard error of <D^2> relative to <D^2> (0.003 when neither draws nor target is given)
+    budget_seconds   most sampling time for each problem
+    seed       of the chains (each problem takes its own stream of it) and of level 4
+    margin     of the equivalence tests, as a share of the effect |measured - prior|
+    first_order  compute level 4, the first-order-exact one
+    out        folder for report.html, report.json, tables, figures and runs; interrupted, the same call goes on where it stopped
+    stage      called with (name, number, of) before each step; returns the callback for its progress events
+    sampling   passed on to sampling.run: chains, warmup, starts, device, dtype, and the sampler's own
+
+    Returns the Report: .levels, .budget, .weights_fit, .convergence and others are pandas tables; .cells[i].run is the Run.
+    Raises InputError for bad input, sampling.Interrupted after Ctrl-C.
+    """
+    listed = _checked(problems)
+    told = _stage(stage)
+    settings = {"margin": margin, "first_order": first_order, "seed": seed, "target": target, "draws": draws}
+    settings |= {"budget_seconds": budget_seconds}
+    predictions, lines = _theory(listed, first_order, seed, told)
+    runs = sample(
+        listed,
+        sampler=sampler,
+        target=target,
+        budget_seconds=budget_seconds,
+        draws=draws,
+        seed=seed,
+        out=out,
+        stage=stage,
+        **sampling,
+    )
+    report = Report([Cell.of(p, r, margin) for p, r in zip(predictions, runs, strict=True)], lines, settings)
+    if out is not None:
+        store.save_settings(Path(out), settings)
+        report.write(out)
+    return report
+
+
+def sample(
+    problems: Problem | Sequence[Problem],
+    *,
+    sampler: str = "hmc",
+    seed: int = 0,
+    out: str | Path | None = None,
+    stage: Stage | None = None,
+    **sampling: Any,
+) -> list[Run]:
+    """The chains alone, one Run a problem in the order given; with `out`, stored there with the data set.
+
+    Runs that an interrupted call with the same arguments finished are taken from `out`; the unfinished one resumes.
+    """
+    from sampling import run
+    from sampling.run import Run
+
+    listed = _checked(problems)
+    told = _stage(stage)
+    folder = None if out is None else Path(out)
+    request = {"sampler": sampler, "seed": seed, "problems": [p.fingerprint for p in listed], **sampling}
+    done: set[str] = set()
+    if folder is not None:
+        done = _resume(folder, request)
+        store.save_dataset(listed[0].dataset, folder)
+    found = []
+    for index, problem in enumerate(listed):
+        path = None if folder is None else store.run_path(folder, problem)
+        if path is not None and path.name in done and path.exists():
+            found.append(Run.load(path))
+            continue
+        name = f"N1 = {problem.N1}, T = {problem.T:g}"
+        one = run(
+            problem,
+            sampler,
+            seed=_seed(seed, index),
+            checkpoint=None if folder is None else store.checkpoint_path(folder, problem),
+            progress=told(name, index + 1, len(listed)),
+            **sampling,
+        )
+        if path is not None and folder is not None:
+            one.save(path)
+            done.add(path.name)
+            _note(folder, request, done)
+        found.append(one)
+    if folder is not None:
+        (folder / UNFINISHED).unlink(missing_ok=True)
+    return found
+
+
+def reread(folder: str | Path, *, stage: Stage | None = None) -> Report:
+    """The Report of a folder that `verify` or `sample` wrote: everything downstream of the runs is computed anew.
+
+    Raises InputError where the folder holds no runs, one is damaged, or a run was made on other data.
+    """
+    folder = Path(folder)
+    dataset = store.load_dataset(folder)
+    runs = store.load_runs(folder)
+    problems = _checked([store.problem_of(run, dataset) for run in runs])
+    settings = {"margin": MARGIN, "first_order": True, "seed": 0} | store.load_settings(folder)
+    predictions, lines = _theory(problems, bool(settings["first_order"]), int(settings["seed"]), _stage(stage))
+    by_fingerprint = {run.manifest["problem"]["fingerprint"]: run for run in runs}
+    cells = [Cell.of(p, by_fingerprint[p.problem.fingerprint], float(settings["margin"])) for p in predictions]
+    return Report(cells, lines, settings)
+
+
+def _checked(problems: Problem | Sequence[Problem]) -> list[Problem]:
+    from data.problem import Problem
+
+    listed = [problems] if isinstance(problems, Problem) else list(problems)
+    if not listed:
+        raise InputError("no problems: give at least one width and temperature")
+    one = listed[0]
+    for p in listed:
+        if p.T == 0:
+            raise InputError("T = 0 is the theory's limit: the posterior has no chains there; give T > 0")
+        same = (p.lambda0, p.lambda1, p.activation) == (one.lambda0, one.lambda1, one.activation)
+        if not same or p.dataset.fingerprint != one.dataset.fingerprint:
+            raise InputError(
+                "one report holds one data set, lambda0, lambda1 and activation: call verify once for each"
+            )
+    if len({p.fingerprint for p in listed}) < len(listed):
+        raise InputError("the same width and temperature stands twice in the list of problems")
+    return listed
+
+
+def _stage(stage: Stage | None) -> Stage:
+    return stage or (lambda name, number, of: lambda event: None)
+
+
+def _seed(seed: int, index: int) -> int:
+    """A seed of its own for each problem, so that chains at two temperatures do not share their noise."""
+    return int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint32)[0])
+
+
+def _theory(
+    problems: list[Problem], first_order: bool, seed: int, stage: Stage
+) -> tuple[list[Prediction], list[Prediction]]:
+    """Predictions of the cells, in their order, and on a grid of T for the curves; level 4 drawn once for all."""
+    from theory import predict_grid
+    from theory.first_order import Settings
+
+    one = problems[0]
+    T = sorted({p.T for p in problems})
+    several = len(T) > 1
+    # Between the temperatures of the cells; one temperature alone gets a decade on either side, without level 4.
+    grid = np.geomspace(T[0], T[-1], CURVE) if several else np.geomspace(T[0] / 10, T[0] * 10, CURVE)
+    between = [t for t in grid.tolist() if not np.isclose(t, T, rtol=1e-9).any()]
+    settings = Settings(seed=seed, progress=stage("theory", 1, 1)) if first_order else None
+    common: dict[str, Any] = {
+        "N1": list(dict.fromkeys(p.N1 for p in problems)),
+        "lambda1": [one.lambda1],
+        "lambda0": one.lambda0,
+        "activation": one.activation,
+    }
+    found = predict_grid(one.dataset, T=T + between if several else T, first_order=settings, **common)
+    by_fingerprint = {p.problem.fingerprint: p for p in found}
+    cells = [by_fingerprint[p.fingerprint] for p in problems]
+    lines = found if several else predict_grid(one.dataset, T=between + T, spectrum=found[0].spectrum, **common)
+    return cells, sorted(lines, key=lambda p: (p.problem.N1, p.problem.T))
+
+
+UNFINISHED = "unfinished.json"
+
+
+def _note(folder: Path, request: dict[str, Any], done: set[str]) -> None:
+    from compare.payload import dumps
+
+    store.replace(folder / UNFINISHED, dumps({"request": request, "done": sorted(done)}))
+
+
+def _resume(folder: Path, request: dict[str, Any]) -> set[str]:
+    """File names of the runs that an interrupted call with this request finished; leftovers of any other call are removed."""
+    import json
+
+    from compare.payload import dumps
+
+    path = folder / UNFINISHED
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["request"] == json.loads(dumps(request)):
+            return set(stored["done"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    runs = folder / store.RUNS
+    for old in [*runs.glob("*.nc"), *runs.glob("*.checkpoint")]:
+        old.unlink()
+    _note(folder, request, set())
+    return set()
