@@ -82,8 +82,9 @@ def load(
                  gaussian, clusters and linear-teacher, False for mnist, cifar10, network-teacher and files
     labels       "true"; "random", a permutation of y seeded by label_seed; "zero", all 0. `classes` of the Dataset stays
                  the true partition. y_test is treated like y, classes_test stays true
-    standardise  "global" (default for images and files): X minus the mean of all its entries, over their standard deviation;
-                 "feature": the same for each input, inputs that do not vary become 0; "none" (default for synthetic sets)
+    standardise  "global" (default for images): X minus the mean of all its entries, over their standard deviation;
+                 "feature": the same for each input, inputs that do not vary become 0;
+                 "none" (default for synthetic sets and for a user's own file, whose numbers are studied as they are)
     P_test       test patterns: from the test split where the source has one, else from training rows not chosen; scaled with
                  the constants of the training rows
 
@@ -101,7 +102,7 @@ def load(
     kind = None if standardise is None else kind_of(standardise)
 
     if _is_path(name):
-        dataset = _from_file(Path(name), classes, P, seed, bool(balanced), kind or "global", P_test)
+        dataset = _from_file(Path(name), classes, P, seed, bool(balanced), kind or "none", P_test)
     else:
         base, _, options = str(name).partition(":")
         base = _known(base)

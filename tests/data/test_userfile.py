@@ -32,8 +32,9 @@ def test_any_two_values_with_the_larger_as_plus(save, pair):
     assert len(data.provenance["sha256"]["mine.npz"]) == 64
 
 
-def test_global_standardisation_is_the_default(save):
-    data = load(save(X=X + 5, y=Y))
+def test_a_users_numbers_are_studied_as_they_are_unless_told_otherwise(save):
+    assert (load(save(X=X + 5, y=Y)).X == X + 5).all()
+    data = load(save(X=X + 5, y=Y), standardise="global")
     np.testing.assert_allclose(data.X, (X - X.mean()) / X.std(), rtol=1e-12, atol=1e-12)
 
 
@@ -73,7 +74,7 @@ def test_P_balance_seed_and_test_rows(save):
 
 def test_test_split_of_the_file(save):
     split = {"X_test": X[:4] + 1, "y_test": Y[:4]}
-    data = load(save(X=X, y=Y, **split), P_test=3)
+    data = load(save(X=X, y=Y, **split), P_test=3, standardise="global")
     np.testing.assert_allclose(data.X_test, (X[:3] + 1 - X.mean()) / X.std())
     assert data.y_test.tolist() == [-1, 1, 1]
     assert data.provenance["test"]["from"] == "the test split"
