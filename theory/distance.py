@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from data.errors import InputError
 from data.problem import contrast
 from theory import kernels
 from theory.predictor import cross
@@ -46,13 +47,14 @@ def terms(
 
     Q may have any shape; Delta1, Delta2 and fbar_a share it. With X (P', N0) and classes (P',) the manifolds are those of held-out
     patterns, through K(X, train); the network is still trained on the training set. Any class sizes.
+    Raises InputError for held-out classes that are not +1 and -1, one a pattern, with both present.
     """
     q = np.asarray(Q, dtype=np.float64) / lambda1
     if X is None:
         prior = float((spectrum.values * spectrum.a**2).sum())
         along = spectrum.values * spectrum.a  # U^T K a
     else:
-        a = contrast(np.asarray(classes))
+        a = _held_out_contrast(np.asarray(X), classes)
         prior = float(a @ kernels.kernel(spectrum.activation, X, X, spectrum.lambda0) @ a)
         along = (a @ cross(spectrum, X)) @ spectrum.vectors
     k = T + np.multiply.outer(q, spectrum.values)
@@ -63,6 +65,15 @@ def terms(
         delta2=q * projected**2,
         fbar_a=q * projected,
     )
+
+
+def _held_out_contrast(X: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+    found = None if classes is None else np.asarray(classes)
+    if found is None or found.shape != X.shape[:1] or set(np.unique(found)) != {-1, 1}:
+        raise InputError(
+            f"<D^2> on {len(X)} held-out patterns needs `classes`, one +1 or -1 a pattern, with both classes present"
+        )
+    return contrast(found)
 
 
 def normalise(d2: float | np.ndarray, P: int, N1: int, eta: float = 0.0, delta: float = 1.0) -> float | np.ndarray:

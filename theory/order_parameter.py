@@ -11,8 +11,8 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from data.errors import InputError
-from theory.action import SaddlePoint, action
-from theory.spectrum import Spectrum
+from theory.action import SaddlePoint
+from theory.spectrum import ROUNDING, Spectrum
 
 DROP = 40.0  # integrated as far as exp(-DROP) of the maximum
 ACCURACY = 1e-12  # relative change at the last halving of the step
@@ -28,8 +28,8 @@ class OrderParameter:
 
     Q (n,) nodes, even in log Q;  weights (n,) that sum to 1;  log_evidence = log integral, with every constant:
     log p(y) of the network whose order parameter is Q ~ chi^2_{N1}/N1
-    error   largest relative change of the integral, <Q> and <log Q> at the last halving of the step: the trapezoid rule converges
-            geometrically, so the error is far smaller than this
+    error   largest change, relative to 1, of the integral, <Q> and <log Q> at the last halving of the step: at most 1e-12, or the
+            rounding of N1 S where that is larger. The trapezoid rule converges geometrically: its own error is far smaller
     """
 
     Q: np.ndarray
@@ -47,7 +47,7 @@ class OrderParameter:
         lowest = min(point.action for point in saddle.stationary)
 
         def log_density(x: np.ndarray | float) -> np.ndarray:
-            return -0.5 * N1 * (action(spectrum, np.exp(x), N1, saddle.T, saddle.lambda1) - lowest)
+            return -0.5 * N1 * _rise(spectrum, saddle, np.asarray(x, dtype=np.float64))
 
         # Phases too rare to weigh anything are left out.
         phases = [point for point in saddle.stationary if 0.5 * N1 * (point.action - lowest) < DROP]
@@ -57,6 +57,8 @@ class OrderParameter:
         high = _edge(log_density, math.log(phases[-1].Q), width)
         first = points or 2 + int((high - low) / (0.6 * width))
         x = np.linspace(low, high, first)
+        # N1 S is a sum of terms that cancel: its rounding is the floor of what the refinement can reach.
+        accuracy = max(ACCURACY, 4.0 * ROUNDING * N1 * saddle.scale * min(high - low, 1.0))
         logs, last, error = log_density(x), np.zeros(3), math.inf
         while True:
             density = np.exp(logs)
@@ -64,7 +66,7 @@ class OrderParameter:
             weights = density / density.sum()
             now = np.array([total, weights @ np.exp(x), weights @ x])
             error = float(np.max(np.abs(now - last) / np.array([total, now[1], 1.0])))
-            if points is not None or error < ACCURACY:
+            if points is not None or error < accuracy:
                 break
             if len(x) > MOST_POINTS:
                 raise InputError(
@@ -87,6 +89,17 @@ class OrderParameter:
     @property
     def Q_sd(self) -> float:
         return math.sqrt(max(self.mean((self.Q - self.Q_mean) ** 2), 0.0))
+
+
+def _rise(spectrum: Spectrum, saddle: SaddlePoint, x: np.ndarray) -> np.ndarray:
+    """S(e^x) - S(Qbar), from the changes of its terms, so that no digits are lost where N1 is large."""
+    T, Q = saddle.T, saddle.value
+    kappa = Q * spectrum.values / saddle.lambda1
+    k, step = T + kappa, x - math.log(Q)
+    change = np.multiply.outer(np.expm1(step), kappa / k)  # K~(e^x)/K~(Qbar) - 1, by mode
+    ratio = (T + np.multiply.outer(np.exp(step), kappa)) / k
+    logs = np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio))
+    return Q * np.expm1(step) - step + (logs.sum(-1) - (change / ratio) @ (spectrum.y**2 / k)) / saddle.N1
 
 
 def _interleave(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:

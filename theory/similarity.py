@@ -1,11 +1,12 @@
-"""Eq. (1): the posterior feature-similarity matrix <s s^T> at the saddle point, on training, test or chosen patterns."""
+"""Eq. (1): the posterior feature-similarity matrix <s s^T>, on training, test or chosen patterns."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from theory import kernels
-from theory.predictor import cross, dual
+from theory.order_parameter import OrderParameter
+from theory.predictor import cross
 from theory.spectrum import Spectrum
 
 
@@ -23,13 +24,41 @@ def similarity(
 
     On all training patterns (P, P), on those with indices `block` (m, m), or at the rows of X (P', P').
     """
+    return _similarity(spectrum, np.array([Q]), np.ones(1), N1, T, lambda1, block, X)
+
+
+def averaged(
+    spectrum: Spectrum,
+    order: OrderParameter,
+    N1: int,
+    T: float,
+    lambda1: float = 1.0,
+    *,
+    block: np.ndarray | None = None,
+    X: np.ndarray | None = None,
+) -> np.ndarray:
+    """Eq. (1) with its second term averaged over p(Q|y): exact for linear sigma at every N1, P, T, on test patterns too."""
+    return _similarity(spectrum, order.Q, order.weights, N1, T, lambda1, block, X)
+
+
+def _similarity(
+    spectrum: Spectrum,
+    Q: np.ndarray,
+    weights: np.ndarray,
+    N1: int,
+    T: float,
+    lambda1: float,
+    block: np.ndarray | None,
+    X: np.ndarray | None,
+) -> np.ndarray:
     if X is not None:
-        K0 = cross(spectrum, X)
+        rotated = cross(spectrum, X) @ spectrum.vectors
         prior = kernels.kernel(spectrum.activation, X, X, spectrum.lambda0)
     else:
         rows = np.arange(spectrum.P) if block is None else np.asarray(block)
-        K0, prior = spectrum.K[rows], spectrum.K[np.ix_(rows, rows)]
-    fitted = K0 @ dual(spectrum, Q, T, lambda1)
-    rotated = K0 @ spectrum.vectors
-    solved = (rotated / (T + Q * spectrum.values / lambda1)) @ rotated.T
-    return prior + (Q / (lambda1 * N1)) * (np.outer(fitted, fitted) - solved)
+        rotated, prior = spectrum.K[rows] @ spectrum.vectors, spectrum.K[np.ix_(rows, rows)]
+    q = Q[:, None] / lambda1
+    k = T + q * spectrum.values
+    fitted = (np.sqrt(weights[:, None] * q) * spectrum.y / k) @ rotated.T  # (n, m)
+    solved = (rotated * (weights @ (q / k))) @ rotated.T
+    return prior + (fitted.T @ fitted - solved) / N1

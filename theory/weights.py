@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from data.errors import InputError
 from theory import kernels
 from theory.order_parameter import OrderParameter
 from theory.spectrum import Spectrum
@@ -30,7 +33,7 @@ class WeightCorrelations:
 
 
 class WeightTheory:
-    """The parts of Lambda that do not depend on Q, T or N1: Kdot and H, made once for a spectrum. O(P^2) memory.
+    """The parts of Lambda that do not depend on Q, T or N1: Kdot and H, made when first asked for. O(P^2) memory.
 
     Lambda(M) = (Q/(lambda1 lambda0 N1 N0)) X^T [diag((M o H) 1) + M o Kdot] X     (physics.md section 4)
     with M = u u^T for Lambda2 and M = -K~^{-1} for Lambda1. No Gaussian closure enters (Stein's lemma is exact).
@@ -38,9 +41,16 @@ class WeightTheory:
 
     def __init__(self, spectrum: Spectrum):
         self.spectrum = spectrum
-        m = kernels.variance(spectrum.dataset.X, spectrum.lambda0)
-        self.kdot = spectrum.activation.kdot(m, m, spectrum.C)
-        self.h = spectrum.activation.h(m, m, spectrum.C)
+
+    @cached_property
+    def kdot(self) -> np.ndarray:
+        m = kernels.variance(self.spectrum.dataset.X, self.spectrum.lambda0)
+        return self.spectrum.activation.kdot(m, m, self.spectrum.C)
+
+    @cached_property
+    def h(self) -> np.ndarray:
+        m = kernels.variance(self.spectrum.dataset.X, self.spectrum.lambda0)
+        return self.spectrum.activation.h(m, m, self.spectrum.C)
 
     def at(
         self, Q: float, N1: int, T: float, lambda1: float = 1.0, basis: np.ndarray | None = None
@@ -80,16 +90,26 @@ class WeightTheory:
         return found
 
     def components(
-        self, pairs: np.ndarray, Q: float, N1: int, T: float, lambda1: float = 1.0
+        self, pairs: np.ndarray | Sequence[tuple[int, int]], Q: float, N1: int, T: float, lambda1: float = 1.0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(Lambda1, Lambda2) at chosen (h, k) pairs (n, 2), touching those columns of X only."""
-        pairs = np.atleast_2d(np.asarray(pairs, dtype=int))
-        used, where = np.unique(pairs, return_inverse=True)
-        where = where.reshape(pairs.shape)
-        basis = np.zeros((self.spectrum.dataset.N0, len(used)))
-        basis[used, np.arange(len(used))] = 1.0
-        found = self.at(Q, N1, T, lambda1, basis)
+        """(Lambda1, Lambda2), each (n,), at chosen (h, k) pairs (n, 2), touching those columns of X only."""
+        listed = np.atleast_2d(np.asarray(pairs))
+        if listed.ndim != 2 or listed.shape[1] != 2:
+            raise InputError(f"components are pairs (h, k) of inputs, shape (n, 2); these have shape {listed.shape}")
+        used, where = np.unique(listed, return_inverse=True)
+        where = where.reshape(listed.shape)
+        found = self.at(Q, N1, T, lambda1, self.columns(used))
         return found.Lambda1[where[:, 0], where[:, 1]], found.Lambda2[where[:, 0], where[:, 1]]
+
+    def columns(self, inputs: np.ndarray) -> np.ndarray:
+        """(N0, k) the basis of chosen inputs, so that `at` and `averaged` return that submatrix."""
+        listed = np.asarray(inputs)
+        N0 = self.spectrum.dataset.N0
+        if listed.ndim != 1 or listed.dtype.kind not in "iu" or listed.min() < 0 or listed.max() >= N0:
+            raise InputError(f"inputs must be a list of whole numbers from 0 to {N0 - 1}")
+        basis = np.zeros((N0, len(listed)))
+        basis[listed, np.arange(len(listed))] = 1.0
+        return basis
 
     def _inner(self, inverse: np.ndarray, coefficient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         U = self.spectrum.vectors
@@ -105,7 +125,17 @@ class WeightTheory:
     def _finish(
         self, first: np.ndarray, second: np.ndarray, scale: float, basis: np.ndarray | None
     ) -> WeightCorrelations:
-        X = self.spectrum.dataset.X if basis is None else self.spectrum.dataset.X @ basis
+        X = self.spectrum.dataset.X
+        if basis is not None:
+            if (
+                basis.ndim != 2
+                or len(basis) != X.shape[1]
+                or not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-8)
+            ):
+                raise InputError(
+                    f"basis must be ({X.shape[1]}, k) with orthonormal columns; it has shape {basis.shape}"
+                )
+            X = X @ basis
         matrices = (scale * (X.T @ inner @ X) for inner in (first, second))
         Lambda1, Lambda2 = (0.5 * (one + one.T) for one in matrices)
         return WeightCorrelations(Lambda1, Lambda2, self.spectrum.lambda0, basis)

@@ -6,7 +6,6 @@ import pytest
 import theory
 from data.problem import Dataset, Problem, contrast
 from theory import Spectrum, distance, predictor
-from theory.order_parameter import OrderParameter
 from theory.similarity import similarity
 from theory.weights import WeightTheory
 
@@ -101,11 +100,10 @@ def test_level_3_and_averaged_weights_are_exact_for_a_linear_network():
     p = problem(dataset=Dataset(rng.normal(size=(4, 3)), 1.5 * classes, classes), N1=3, activation="linear", T=0.3)
     found = theory.predict(p)
     (d2, w00, w01), (d2_se, w00_se, w01_se) = importance(p)
-    assert found.q is not None
     assert abs(found.q.level3 - d2) < 4.5 * d2_se
     assert abs(found.levels["eq3"].value - d2) > 4.5 * d2_se
     assert abs(found.levels["eq4"].value - d2) > 4.5 * d2_se
-    ww = found.weight_theory.averaged(OrderParameter.of(found.spectrum, found.saddle), 3, 0.3, 0.7).ww
+    ww = found.weight_correlations(averaged=True)
     assert abs(ww[0, 0] - w00) < 4.5 * w00_se
     assert abs(ww[0, 1] - w01) < 4.5 * w01_se
     at_saddle = found.weight_correlations()
@@ -171,7 +169,6 @@ def test_limits_and_special_labels():
     assert silent.delta2 == 0
     assert silent.levels["eq3"].value == pytest.approx(silent.prior - silent.delta1)
     cold = theory.predict(problem(T=0.0))
-    assert "eq3_q_averaged" not in cold.levels
     assert cold.fbar_a == pytest.approx(float(contrast(cold.problem.dataset.classes) @ cold.problem.dataset.y)), (
         "T = 0 interpolates"
     )
@@ -207,3 +204,19 @@ def test_golden_numbers_on_the_embedded_digits():
         found = theory.predict(Problem(digits, N1, T))
         seen = (found.Qbar, *(found.levels[name].value for name in ("eq4", "eq3", "eq3_q_averaged")))
         assert seen == pytest.approx(expected, rel=1e-8)
+
+
+def test_a_cell_of_json():
+    """The keys of design.md, as plain JSON; level 4 with its error where it was asked for."""
+    import json
+
+    from theory.first_order import Settings
+
+    cell = theory.predict(problem(), first_order=Settings(samples=2000)).to_dict()
+    assert json.loads(json.dumps(cell)) == cell
+    assert cell["problem"]["fingerprint"] == problem().fingerprint
+    assert set(cell) >= {"problem", "Qbar", "prior", "delta1", "delta2", "fbar_a", "levels", "weights"}
+    assert set(cell["levels"]) == {"infinite_width", "eq4", "eq3", "eq3_q_averaged", "first_order"}
+    assert set(cell["levels"]["first_order"]) == {"value", "se"}
+    assert set(cell["weights"]) == {"lambda1_trace", "lambda2_trace", "lambda1_frobenius", "lambda2_frobenius"}
+    assert "first_order" not in theory.predict(problem()).to_dict()["levels"]
