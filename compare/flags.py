@@ -34,7 +34,8 @@ Balanced = Annotated[
     ),
 ]
 Standardise = Annotated[
-    str | None, typer.Option("--standardise", rich_help_panel=DATA, help="global, feature or none. [default: global]")
+    str | None,
+    typer.Option("--standardise", rich_help_panel=DATA, help="global, feature or none. [default: global for images]"),
 ]
 N1 = Annotated[
     str | None,

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
     from compare.cell import Cell
     from theory import Prediction
 
+JUDGED = [
+    "difference",
+    "difference_se",
+    "z",
+    "relative_to_effect",
+    "relative_se",
+    "outcome",
+    "power",
+    "detectable",
+    "reason",
+]
 COLUMNS = {
-    "levels": "N1 T alpha level value se measured measured_se difference difference_se z relative_to_effect relative_se "
-    "outcome power detectable reason status",
+    "levels": "N1 T alpha level value se measured measured_se " + " ".join(JUDGED) + " status",
     "budget": "N1 T alpha part value se share share_se",
     "decomposition": "N1 T alpha quantity saddle q_averaged first_order first_order_se measured measured_se",
     "weights": "N1 T h k predicted measured se differs",
@@ -29,7 +39,8 @@ COLUMNS = {
     "runs": "N1 T sampler biased chains draws warmup starts acceptance nan_share relative_se reduction ess_per_second "
     "wall_seconds gradients seed device dtype status reasons",
     "chains": "N1 T chain start mean se cell_mean cell_se",
-    "peak": "N1 curve outcome T_min T_max T_peak T_low T_high height height_se rise rise_se fall fall_se",
+    "peak": "N1 curve outcome reason T_min T_max p T_peak T_low T_high height height_se rise rise_se fall fall_se witness "
+    "interpolation flat",
     "curves": "N1 T alpha level value se",
 }
 
@@ -59,7 +70,7 @@ def levels(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
                 "measured": d2.mean,
                 "measured_se": d2.se,
                 "status": cell.status,
-                **{key: verdict[key] for key in COLUMNS["levels"].split() if key in verdict},
+                **{key: verdict[key] for key in JUDGED},
             }
 
 

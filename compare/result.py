@@ -88,13 +88,10 @@ class Report:
 
     @cached_property
     def peak(self) -> pd.DataFrame:
-        """Is <D^2> nonmonotonic in T: the measurement and each level."""
-        return frames.frame("peak", [])
+        """Is <D^2> nonmonotonic in T: the measurement and each level; no rows with fewer than three temperatures."""
+        from compare.nonmonotone import peaks, rows
 
-    @property
-    def peak_sentence(self) -> str:
-        """The peak verdict in words; empty for a single temperature."""
-        return ""
+        return frames.frame("peak", rows(peaks(self.cells, self.lines)))
 
     @property
     def margin(self) -> float:
@@ -144,6 +141,7 @@ class Report:
             "status": self.status,
             "settings": self.settings,
             "cells": [cell.to_dict() for cell in self.cells],
+            "peak": self.peak.to_dict(orient="records"),
             "runs": self.runs.to_dict(orient="records"),
             "software": software(),
             "made": self.made,

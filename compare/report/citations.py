@@ -141,22 +141,13 @@ DATA = {
         "Data.",
     ),
 }
-MBAR = Citation(
-    "mbar",
-    "M. R. Shirts, J. D. Chodera, Statistically optimal analysis of samples from multiple equilibrium states, J. "
-    "Chemical Physics 129, 124105 (2008).",
-    "https://doi.org/10.1063/1.2978177",
-    "⟨D²⟩ as a continuous curve of T.",
-)
 
 
-def citations(samplers: Iterable[str], data: Iterable[str], *, reweighted: bool = False) -> list[Citation]:
+def citations(samplers: Iterable[str], data: Iterable[str]) -> list[Citation]:
     """The paper first, then data, samplers and statistics, each that was used once."""
     found = [PAPER]
     for name in dict.fromkeys(data):
         found += [entry for key, entry in DATA.items() if name == key or name.startswith(key)]
     found += [SAMPLERS[name] for name in dict.fromkeys(samplers) if name in SAMPLERS]
     found += list(ALWAYS)
-    if reweighted:
-        found.append(MBAR)
     return list(dict.fromkeys(found))

@@ -64,9 +64,10 @@ def provenance(report: Report) -> list[tuple[str, Rows]]:
         ("density", str(first.get("density", ""))),
     ]
     machine += [("TF32", "on" if first.get("tf32") else "off")]
-    machine += [(f"{name}, of the chains", str(value)) for name, value in first.get("versions", {}).items()]
+    versions = ", ".join(f"{name} {value}" for name, value in first.get("versions", {}).items())
+    machine.append(("versions", versions))
     if first.get("git_commit"):
-        machine.append(("git commit, of the chains", str(first["git_commit"])))
+        machine.append(("git commit", str(first["git_commit"])))
     theory: Rows = []
     for cell in cells:
         saddle = cell.prediction.saddle

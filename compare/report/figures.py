@@ -250,7 +250,7 @@ def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
         f"N1 = {row.N1}, T = {row.T:g}: slope {with_error(row.slope, row.slope_se)}" for row in fits.itertuples()
     )
     caption = (
-        "Components of λ₀⟨w_h w_k⟩ − δ_hk in the leading directions of the data: measured against predicted, one "
+        "Components of λ₀⟨wₕwₖ⟩ − δₕₖ in the leading directions of the data: measured against predicted, one "
         "standard "
         f"error, with the line of equality. At most {SCATTER} components a panel are drawn, the largest first; the "
         "slope uses them all."

@@ -17,7 +17,7 @@ def _atom(token: str) -> str:
     if re.fullmatch(r"\d+(\.\d+)?", token):
         return f"<mn>{token}</mn>"
     if token in FUNCTIONS:
-        return f'{THIN}<mi mathvariant="normal">{token}</mi>{THIN}'
+        return f'<mrow>{THIN}<mi mathvariant="normal">{token}</mi>{THIN}</mrow>'
     if token in OPERATORS or token in "∑∏":
         stretchy = ' stretchy="false"' if token in "()[]|⟨⟩{}" else ""
         return f"<mo{stretchy}>{html.escape(token)}</mo>"

@@ -47,7 +47,7 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
     script = (HERE / "page.js").read_text(encoding="utf-8")
     tables = shown(report)
     by_name = {figure.name: figure for figure in figures}
-    peak_sentence = report.peak_sentence
+    peak_sentence = sentences.peak(report.peak)
     present = {
         "decomposition": "decomposition" in tables,
         "weights": "weights_fit" in tables or "weights" in by_name,
@@ -76,9 +76,7 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
         symbols=equations.symbols(),
         provenance=provenance(report),
         files=files or [],
-        citations=citations(
-            report.runs["sampler"], [report.cells[0].problem.dataset.name], reweighted=not report.peak.empty
-        ),
+        citations=citations(report.runs["sampler"], [report.cells[0].problem.dataset.name]),
         made=report.made,
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         script=script,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compare.report.wording import LEVELS, PARTS, label, percent, with_error
+from compare.report.wording import LEVELS, PARTS, label, number, percent, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +45,11 @@ def _distance(values: Any, errors: Any) -> str:
     return f"{side} it by " + " to ".join(percent(abs(value), error) for value, error in ends)
 
 
+def _name(level: str) -> str:
+    """A level as the subject of a sentence."""
+    return "the first-order-exact level" if level == "first_order" else label(level)
+
+
 def level_sentence(levels: pd.DataFrame, level: str) -> str:
     """What happened to one level: where it differs and by how much, where it agrees, where nothing can be said."""
     rows = levels[levels["level"] == level]
@@ -63,7 +68,7 @@ def level_sentence(levels: pd.DataFrame, level: str) -> str:
         parts.append(text)
     if not parts:
         return ""
-    return f"{label(level)} " + "; it ".join(parts)
+    return f"{_name(level)} " + "; it ".join(parts)
 
 
 def overall(levels: pd.DataFrame, level: str = "eq4") -> str:
@@ -88,7 +93,7 @@ def verdict(report: Report) -> str:
     if overall(levels) == "agrees":
         return lead.replace("agrees with it", "agrees with the measured ⟨D²⟩") + "."
     if better:
-        return f"{lead}; {listed([label(name) for name in better])} agree{'s' if len(better) == 1 else ''} throughout."
+        return f"{lead}; {listed([_name(name) for name in better])} agree{'s' if len(better) == 1 else ''} throughout."
     best = "first_order" if (levels["level"] == "first_order").any() else "eq3"
     tail = level_sentence(levels, best)
     if set(levels["outcome"]) == {"inconclusive"}:
@@ -120,7 +125,7 @@ def largest_part(budget: pd.DataFrame) -> str:
             + "."
         )
     text = "; ".join(said) + "."
-    return text[0].upper() + text[1:]
+    return _capital(text)
 
 
 def _range(values: pd.Series, spec: str) -> str:
@@ -148,7 +153,7 @@ def measurement(report: Report) -> str:
     text = (
         f"The exact posterior of the same network on the same data, sampled with {samplers}: "
         f"{_range(runs['chains'], 'd')} chains a cell from {listed(starts)} starts, "
-        f"{_range(ess, '.0f')} effective draws of D², relative standard error of ⟨D²⟩ {_range(100 * runs['relative_se'], '.2f')} %. "
+        f"{_range(ess, '.0f')} effective draws of D², relative error of ⟨D²⟩ {_range(100 * runs['relative_se'], '.2f')} %. "
         "The sampler knows nothing of the prediction."
     )
     if bool((runs["reduction"] > 1).any()):
@@ -165,8 +170,8 @@ def cautions(report: Report) -> list[str]:
     runs = report.runs
     if bool(runs["biased"].any()):
         out.append(
-            "Unadjusted Langevin samples a density that differs from the posterior by an amount that grows with its step: its rows "
-            "are no ground truth and carry no verdict."
+            "Unadjusted Langevin samples a density that differs from the posterior by an amount that grows with its step: "
+            "its rows are no ground truth and carry no verdict."
         )
     bad = runs[runs["status"] == "inconclusive"]
     if len(bad):
@@ -186,3 +191,41 @@ def reasons(report: Report) -> list[str]:
         for row in runs.itertuples()
         if row.status != "ok" and row.reasons
     ]
+
+
+def peak(table: pd.DataFrame) -> str:
+    """Whether the measured curve and each level have an interior maximum, over which T, and where."""
+    said = []
+    for N1, group in table.groupby("N1", sort=True):
+        measured = group[group["curve"] == "measured"].iloc[0]
+        where = "" if table["N1"].nunique() == 1 else f"At N₁ = {N1}: "
+        span = f"between T = {measured['T_min']:g} and {measured['T_max']:g}"
+        if measured["outcome"] == "yes":
+            text = (
+                f"{where}Measured ⟨D²⟩ rises and then falls {span}, with its maximum at T = {measured['T_peak']:.3g} "
+                f"(95 % interval {measured['T_low']:.3g} to {measured['T_high']:.3g})"
+            )
+        elif measured["outcome"] == "no":
+            text = (
+                f"{where}Measured ⟨D²⟩ has no interior maximum {span}: no inner temperature lies above the higher end by more than "
+                f"{number(measured['flat'], 2)}"
+            )
+        else:
+            text = f"{where}Whether measured ⟨D²⟩ has an interior maximum {span} is undecided: {measured['reason']}"
+        witness = {"yes": "changes sign from + to −", "no": "keeps one sign"}.get(measured["witness"])
+        if witness:
+            text += f"; its derivative, from the covariance of D² with Σ(y − f)², {witness}"
+        told = []
+        for row in group[group["curve"] != "measured"].itertuples():
+            if row.outcome == "yes":
+                told.append(f"{_name(row.curve)} puts a maximum at T = {row.T_peak:.3g}")
+            elif row.outcome == "no":
+                told.append(f"{_name(row.curve)} has none")
+            else:
+                told.append(f"{_name(row.curve)} cannot tell")
+        said.append(text + ". " + (_capital(listed(told)) + "." if told else ""))
+    return " ".join(said).strip()
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

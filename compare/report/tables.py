@@ -267,12 +267,14 @@ def peak(table: pd.DataFrame) -> Shown:
     columns = [
         ("N₁", "hidden units"),
         ("curve", "measured, or a level of the theory"),
-        ("interior maximum", "rises and then falls, over the range of T"),
-        ("range of T", "where it was looked for"),
-        ("T of the maximum", "with its confidence interval"),
+        ("interior maximum", "yes: an inner T lies above both ends; no: any bump is smaller than the one that counts"),
+        ("p", "of rises and then falls, over all inner temperatures"),
+        ("range of T", "where it was looked for; nothing is said of other T"),
+        ("T of the maximum", "of the curve through values and derivatives, with a 95 % interval for the measured one"),
         ("height", "⟨D²⟩ at the maximum"),
         ("rise", "height minus the value at the lowest T"),
         ("fall", "height minus the value at the highest T"),
+        ("derivative", "independent witness: sign change of the covariance of D² with Σ(y − f)²"),
     ]
     rows = []
     for row in table.itertuples():
@@ -281,12 +283,14 @@ def peak(table: pd.DataFrame) -> Shown:
             [
                 _int(row.N1),
                 Cell(label(row.curve)),
-                Cell(row.outcome),
+                Cell(row.outcome, None, "strong"),
+                _num(row.p, 2),
                 Cell(f"{row.T_min:g} to {row.T_max:g}"),
-                Cell(f"{row.T_peak:.3g}{interval}" if _real(row.T_peak) is not None else "–", _real(row.T_peak)),
+                Cell(f"{row.T_peak:.3g}{interval}" if _real(row.T_peak) is not None else "–", _real(row.T_peak), "num"),
                 _err(row.height, row.height_se),
                 _err(row.rise, row.rise_se, sign=True),
                 _err(row.fall, row.fall_se, sign=True),
+                Cell(row.witness or "–"),
             ]
         )
     return Shown("peak", "Is ⟨D²⟩ nonmonotonic in T", columns, rows, quiet=True)
