@@ -175,37 +175,37 @@ def _maximum(points: Sequence[Temperature], seed: int) -> dict[str, Any]:
     x = np.log([point.T for point in points])
     fine = np.linspace(x[0], x[-1], GRID)
 
-    def summit(values: np.ndarray, derivative: np.ndarray) -> tuple[float, float, float, float]:
-        curve = _curve(x, values, derivative)(fine)
-        top = int(np.argmax(curve))
-        return float(fine[top]), float(curve[top]), float(curve[top] - values[0]), float(curve[top] - values[-1])
+    def summits(values: np.ndarray, derivative: np.ndarray) -> np.ndarray:
+        """(4, B) location, height, rise and fall of B curves (n, B)."""
+        curves = _curve(x, values, derivative)(fine)
+        top = curves.argmax(0)
+        height = curves[top, np.arange(curves.shape[1])]
+        return np.stack([fine[top], height, height - values[0], height - values[-1]])
 
-    values = np.array([point.mean for point in points])
-    derivative = np.array([point.slope.mean() for point in points])
-    best = summit(values, derivative)
-    replicas = []
-    for _ in range(BOOTSTRAP):
-        drawn_values, drawn_slopes = values.copy(), derivative.copy()
-        for i, point in enumerate(points):
-            pick = rng.integers(len(point.chains), size=len(point.chains))
-            # The spread of chain means, brought to the standard error that the draws themselves give.
-            spread = point.chains.std(ddof=1) / math.sqrt(len(point.chains)) if len(point.chains) > 1 else 0.0
-            shift = point.chains[pick].mean() - point.chains.mean()
-            drawn_values[i] += shift * (point.se / spread if spread > 0 else 0.0)
-            drawn_slopes[i] = point.slope[pick].mean()
-        replicas.append(summit(drawn_values, drawn_slopes))
-    table = np.array(replicas)
+    values = np.array([[point.mean] for point in points])
+    derivative = np.array([[point.slope.mean()] for point in points])
+    best = summits(values, derivative)[:, 0]
+    drawn_values, drawn_slopes = np.empty((len(points), BOOTSTRAP)), np.empty((len(points), BOOTSTRAP))
+    for i, point in enumerate(points):
+        count = len(point.chains)
+        pick = rng.integers(count, size=(BOOTSTRAP, count))
+        # The spread of chain means, brought to the standard error that the draws themselves give.
+        spread = point.chains.std(ddof=1) / math.sqrt(count) if count > 1 else 0.0
+        shift = point.chains[pick].mean(1) - point.chains.mean()
+        drawn_values[i] = point.mean + shift * (point.se / spread if spread > 0 else 0.0)
+        drawn_slopes[i] = point.slope[pick].mean(1)
+    table = summits(drawn_values, drawn_slopes).T
     low, high = np.exp(np.quantile(table[:, 0], [0.025, 0.975]))
     errors = table.std(0, ddof=1)
     return {
-        "T_peak": math.exp(best[0]),
+        "T_peak": float(math.exp(best[0])),
         "T_low": float(low),
         "T_high": float(high),
-        "height": best[1],
+        "height": float(best[1]),
         "height_se": float(errors[1]),
-        "rise": best[2],
+        "rise": float(best[2]),
         "rise_se": float(errors[2]),
-        "fall": best[3],
+        "fall": float(best[3]),
         "fall_se": float(errors[3]),
     }
 
