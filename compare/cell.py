@@ -182,7 +182,8 @@ def misfit(chains: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
     """sum (E measured - predicted)^2 / sum predicted^2 over components, noise removed, with a jackknife error over chains.
 
     chains (C, n), predicted (n,). The expectation of sum (mean - predicted)^2 exceeds what is sought by the variance of the mean,
-    which the spread of the chains tells without bias; so the estimate may be slightly negative where all agree.
+    which the spread of the chains tells without bias; so the estimate may be slightly negative where all agree. The error is too
+    wide by up to a half there, as a jackknife is for a square near 0.
     """
 
     def estimate(some: np.ndarray) -> float:

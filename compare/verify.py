@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,21 +56,15 @@ def verify(
     Raises InputError for bad input, sampling.Interrupted after Ctrl-C.
     """
     listed = _checked(problems)
+    if not 0 < margin < 1:
+        raise InputError(f"margin = {margin}: it is a share of the effect, between 0 and 1")
+    asked = {"target": target, "budget_seconds": budget_seconds, "draws": draws, **sampling}
+    _check_sampling(listed[0], sampler, seed=seed, **asked)
     told = _stage(stage)
     settings = {"margin": margin, "first_order": first_order, "seed": seed, "target": target, "draws": draws}
     settings |= {"budget_seconds": budget_seconds}
     predictions, lines = _theory(listed, first_order, seed, told)
-    runs = sample(
-        listed,
-        sampler=sampler,
-        target=target,
-        budget_seconds=budget_seconds,
-        draws=draws,
-        seed=seed,
-        out=out,
-        stage=stage,
-        **sampling,
-    )
+    runs = sample(listed, sampler=sampler, seed=seed, out=out, stage=stage, **asked)
     report = Report([Cell.of(p, r, margin) for p, r in zip(predictions, runs, strict=True)], lines, settings)
     if out is not None:
         store.save_settings(Path(out), settings)
@@ -94,6 +89,7 @@ def sample(
     from sampling.run import Run
 
     listed = _checked(problems)
+    _check_sampling(listed[0], sampler, seed=seed, **sampling)
     told = _stage(stage)
     folder = None if out is None else Path(out)
     request = {"sampler": sampler, "seed": seed, "problems": [p.fingerprint for p in listed], **sampling}
@@ -160,6 +156,32 @@ def _checked(problems: Problem | Sequence[Problem]) -> list[Problem]:
     if len({p.fingerprint for p in listed}) < len(listed):
         raise InputError("the same width and temperature stands twice in the list of problems")
     return listed
+
+
+def _check_sampling(problem: Problem, sampler: str, **asked: Any) -> None:
+    """Refuse bad settings of the chains before anything costs time: the theory runs first."""
+    from sampling import run
+    from sampling.settings import Settings
+    from sampling.starts import KINDS
+
+    try:
+        bound = inspect.signature(run).bind(problem, sampler, **asked)
+    except TypeError as error:
+        raise InputError(f"sampling: {error}") from error
+    bound.apply_defaults()
+    given = bound.arguments
+    names = [name for name in inspect.signature(Settings.of).parameters if name != "options"]
+    Settings.of(**{name: given[name] for name in names}, options=given["options"])
+    for kind in given["starts"]:
+        if kind not in KINDS:
+            raise InputError(f"starts: {kind!r} is not a kind of start; choose from {', '.join(KINDS)}")
+    draws, target, budget = given["draws"], given["target"], given["budget_seconds"]
+    if draws is not None and draws < 1:
+        raise InputError(f"draws = {draws}: at least one draw a chain")
+    if target is not None and not 0 < target < 1:
+        raise InputError(f"target = {target}: the relative standard error of <D^2> must lie between 0 and 1")
+    if budget is not None and not budget > 0:
+        raise InputError(f"budget = {budget}: the most seconds to sample a temperature must be > 0")
 
 
 def _stage(stage: Stage | None) -> Stage:
