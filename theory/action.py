@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from theory.roots import all_roots
 from theory.spectrum import ROUNDING, Spectrum
 
 STEP = 0.05  # of the scan in log Q: each mode changes over a width of about 1
+TINY = 1e-280  # Q and T lambda1/Q are kept between this and its inverse
 ROWS = 64  # nodes of the scan in one product
 
 
@@ -90,7 +92,7 @@ def bracket(spectrum: Spectrum, N1: int, T: float, lambda1: float = 1.0) -> tupl
     kappa/k <= Q l/(lambda1 T) makes the slope negative below low = 1/(1 + Tr K/(N1 lambda1 T)); kappa/k^2 <= min(1/(4T), lambda1/l)
     for Q >= 1 makes it positive above high = 1 + sum y^2 min(1/(4T), lambda1/l)/N1.
     """
-    low = 1.0 / (1.0 + spectrum.values.sum() / (N1 * lambda1 * T))
+    low = 1.0 / (1.0 + float(spectrum.values.sum()) / (N1 * lambda1 * T))
     largest = lambda1 / np.maximum(spectrum.values, 4.0 * T * lambda1)
     return low * (1.0 - 1e-9), (1.0 + float(spectrum.y**2 @ largest) / N1) * (1.0 + 1e-9)
 
@@ -127,10 +129,13 @@ def solve_grid(spectrum: Spectrum, cells: Iterable[tuple[int, float, float]]) ->
         for name, value in (("N1", N1), ("lambda1", lambda1)):
             if not (math.isfinite(value) and value > 0):
                 raise InputError(f"{name} = {value}: it must be a finite number > 0")
-    brackets = [bracket(spectrum, *cell) for cell in cells if cell[1] > 0]
-    warm = iter(brackets)
-    table = _Table.of(spectrum, [cell for cell in cells if cell[1] > 0], brackets)
-    return [_frozen(spectrum, *cell) if cell[1] == 0 else _warm(spectrum, table, *cell, next(warm)) for cell in cells]
+    warm = [cell for cell in cells if cell[1] > 0]
+    brackets = [bracket(spectrum, *cell) for cell in warm]
+    ridges = [T * lambda1 / Q for (_, T, lambda1), pair in zip(warm, brackets, strict=True) for Q in pair]
+    if not all(TINY < number < 1.0 / TINY for number in (*ridges, *itertools.chain(*brackets))):
+        raise InputError("Qbar is out of the range of float64: the labels, T, lambda1 or X are too large or too small")
+    table, ends = _Table.of(spectrum, ridges), iter(brackets)
+    return [_frozen(spectrum, *cell) if cell[1] == 0 else _warm(spectrum, table, *cell, next(ends)) for cell in cells]
 
 
 def _frozen(spectrum: Spectrum, N1: int, T: float, lambda1: float) -> SaddlePoint:
@@ -199,12 +204,9 @@ class _Table:
     B1: np.ndarray
 
     @classmethod
-    def of(
-        cls, spectrum: Spectrum, cells: list[tuple[int, float, float]], brackets: list[tuple[float, float]]
-    ) -> _Table:
-        """Even in log t, over what the scans of these cells (all T > 0) between their brackets need."""
-        ends = [T * lambda1 / Q for (_, T, lambda1), pair in zip(cells, brackets, strict=True) for Q in pair]
-        low, high = (math.log(min(ends)), math.log(max(ends))) if ends else (0.0, 0.0)
+    def of(cls, spectrum: Spectrum, ridges: list[float]) -> _Table:
+        """Even in log t, from the largest of these ridges to the smallest."""
+        low, high = (math.log(min(ridges)), math.log(max(ridges))) if ridges else (0.0, 0.0)
         t = np.exp(np.linspace(high, low, 2 + int((high - low) / STEP)))
         y2, rows = spectrum.y**2, []
         for block in (t[i : i + ROWS] for i in range(0, len(t), ROWS)):

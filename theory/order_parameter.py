@@ -95,11 +95,14 @@ def _rise(spectrum: Spectrum, saddle: SaddlePoint, x: np.ndarray) -> np.ndarray:
     """S(e^x) - S(Qbar), from the changes of its terms, so that no digits are lost where N1 is large."""
     T, Q = saddle.T, saddle.value
     kappa = Q * spectrum.values / saddle.lambda1
-    k, step = T + kappa, x - math.log(Q)
+    k, step = T + kappa, np.atleast_1d(x - math.log(Q))
     change = np.multiply.outer(np.expm1(step), kappa / k)  # K~(e^x)/K~(Qbar) - 1, by mode
     ratio = (T + np.multiply.outer(np.exp(step), kappa)) / k
-    logs = np.where(np.abs(change) < 0.5, np.log1p(np.maximum(change, -0.5)), np.log(ratio))
-    return Q * np.expm1(step) - step + (logs.sum(-1) - (change / ratio) @ (spectrum.y**2 / k)) / saddle.N1
+    near = np.abs(step) < 0.5
+    logs = np.empty(len(step))
+    logs[near], logs[~near] = np.log1p(change[near]).sum(-1), np.log(ratio[~near]).sum(-1)
+    rise = Q * np.expm1(step) - step + (logs - (change / ratio) @ (spectrum.y**2 / k)) / saddle.N1
+    return rise.reshape(np.shape(x))
 
 
 def _interleave(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -110,13 +113,14 @@ def _interleave(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
 
 def _edge(log_density: Callable[[float], np.ndarray], start: float, stride: float) -> float:
     """The log Q, from `start` in the direction of `stride`, where the density has fallen by DROP from its maximum."""
-    inner = start
-    outer = start + stride
+    inner, outer, reach = start, start + stride, stride
     while log_density(outer) > -DROP:
-        inner, stride = outer, 2.0 * stride
-        outer = outer + stride
+        reach *= 2.0
+        inner, outer = outer, outer + reach
         if outer < -600:
             return -600.0  # Q has underflowed: what lies below weighs nothing in any average of finite functions
     if log_density(inner) <= -DROP:
         return inner
-    return float(brentq(lambda x: float(log_density(x)) + DROP, inner, outer, xtol=0.1 * abs(stride), rtol=1e-12))
+    near = 0.1 * abs(stride)
+    edge = float(brentq(lambda x: float(log_density(x)) + DROP, inner, outer, xtol=near, rtol=1e-12))
+    return edge + math.copysign(near, stride)  # never inside

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -222,7 +223,7 @@ def predict_grid(
 ) -> list[Prediction]:
     """Predictions over the product N1 x T x lambda1, in that order, from one eigendecomposition of K.
 
-    Raises InputError for a cell without a saddle point, a singular K at T = 0, or an activation that is not covered.
+    Raises InputError for an empty grid, a cell without a saddle point, a singular K at T = 0, or an activation that is not covered.
     """
     if spectrum is None:
         spectrum = Spectrum.of(dataset, activation, lambda0)
@@ -230,10 +231,10 @@ def predict_grid(
     weights = WeightTheory(spectrum)
     problems = [
         Problem(dataset, width, temperature, lambda0, precision, activation)
-        for width in N1
-        for temperature in T
-        for precision in lambda1
+        for width, temperature, precision in itertools.product(N1, T, lambda1)
     ]
+    if not problems:
+        raise InputError("the grid is empty: give at least one N1, one T and one lambda1")
     saddles = solve_grid(spectrum, [(p.N1, p.T, p.lambda1) for p in problems])
     fourth: Mapping[int, FirstOrder] = {}
     if first_order is not None:

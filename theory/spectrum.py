@@ -16,6 +16,8 @@ from theory.activations import Activation
 ROUNDING = float(np.finfo(np.float64).eps)
 COLDEST = 1e-100  # below this T > 0 is in effect T = 0, and 1/T^2 overflows
 
+LARGEST_LABEL = 1e100
+
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
@@ -51,6 +53,7 @@ class Spectrum:
                 f"C = X X^T/(lambda0 N0) is not finite: X (largest entry {np.abs(dataset.X).max():.3g}) is too large for "
                 f"lambda0 = {lambda0:g}; standardise X"
             )
+        _check_labels(dataset)
         K = kernels.symmetric(sigma, C, m)
         values, vectors = np.linalg.eigh(K)
         return cls(
@@ -72,6 +75,7 @@ class Spectrum:
         """
         if not np.array_equal(dataset.X, self.dataset.X):
             raise InputError("relabel needs the same patterns X in the same order; use Spectrum.of for other patterns")
+        _check_labels(dataset)
         return dataclasses.replace(self, dataset=dataset, y=self.vectors.T @ dataset.y, a=self.vectors.T @ dataset.a)
 
     @property
@@ -100,3 +104,11 @@ class Spectrum:
                 f"beside the largest, {self.values[-1]:.3g} (duplicate patterns, or a linear network with P > N0). Take T > 0, "
                 "or remove the patterns that depend on others"
             )
+
+
+def _check_labels(dataset: Dataset) -> None:
+    largest = float(np.abs(dataset.y).max())
+    if largest > LARGEST_LABEL:
+        raise InputError(
+            f"y holds a label of size {largest:.3g}: its square overflows; scale y, with T and 1/lambda1 by the square"
+        )

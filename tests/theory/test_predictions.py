@@ -190,6 +190,15 @@ def test_a_grid_is_its_cells_and_costs_one_eigendecomposition(monkeypatch):
         assert cell.levels["eq3_q_averaged"].value == pytest.approx(alone.levels["eq3_q_averaged"].value, rel=1e-12)
 
 
+def test_a_grid_takes_any_iterable_and_refuses_an_empty_one():
+    from data.errors import InputError
+
+    once = theory.predict_grid(dataset(), N1=iter([4, 8]), T=iter([0.1, 1.0]), lambda1=iter([0.7, 2.0]))
+    assert len(once) == 8
+    with pytest.raises(InputError, match="grid is empty"):
+        theory.predict_grid(dataset(), N1=[4], T=[])
+
+
 def test_golden_numbers_on_the_embedded_digits():
     """Three cells of reference/digits_even_odd.json, frozen here so that a clone without it is still held to them."""
     from data.registry import load

@@ -80,6 +80,10 @@ def test_refusals():
         Spectrum.of(data, "erf", 0.0)
     with pytest.raises(InputError, match="standardise X"):
         Spectrum.of(data.replace(X=1e200 * data.X), "erf")
+    with pytest.raises(InputError, match="square overflows"):
+        Spectrum.of(data.replace(y=1e200 * data.y), "erf")
+    with pytest.raises(InputError, match="out of the range of float64"):
+        solve(Spectrum.of(data.replace(X=1e-160 * data.X, y=1e99 * data.y), "linear"), 5, 1e-99, 1e-20)
     with pytest.raises(InputError, match=r"E\[relu\(h\)\]"):
         theory.predict(Problem(data, 5, 0.1, activation="relu"))
     spectrum = Spectrum.of(data, "erf")
