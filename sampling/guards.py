@@ -23,7 +23,7 @@ def arithmetic(device: str, chains: int, threads: int | None) -> Iterator[int]:
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     threads = available if threads is None else threads
     lanes = min(threads, chains) if device == "cpu" else 1
-    switches = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)
+    switches = (torch.backends.cuda.matmul, torch.backends.mkldnn.matmul)  # type: ignore[attr-defined]  # not in the stubs
     before, precisions = torch.get_num_threads(), [one.fp32_precision for one in switches]
     torch.set_num_threads(max(1, threads // lanes))
     try:

@@ -39,7 +39,7 @@ def precision() -> dict[str, str]:
     """How float32 matrix products are done on each kind of device ("ieee" is full float32, "tf32" and "bf16" are not)."""
     return {
         "cuda": torch.backends.cuda.matmul.fp32_precision,
-        "cpu": torch.backends.mkldnn.matmul.fp32_precision,
+        "cpu": torch.backends.mkldnn.matmul.fp32_precision,  # type: ignore[attr-defined]  # not in the stubs
     }
 
 
