@@ -57,11 +57,11 @@ def terms(
         a = _held_out_contrast(np.asarray(X), classes)
         prior = float(a @ kernels.kernel(spectrum.activation, X, X, spectrum.lambda0) @ a)
         along = (a @ cross(spectrum, X)) @ spectrum.vectors
-    k = T + np.multiply.outer(q, spectrum.values)
-    projected = (along * spectrum.y / k).sum(-1)
+    inverse = 1.0 / (T + np.multiply.outer(q, spectrum.values))
+    projected = inverse @ (along * spectrum.y)
     return Terms(
         prior=N1 * prior,
-        delta1=q * (along**2 / k).sum(-1),
+        delta1=q * (inverse @ along**2),
         delta2=q * projected**2,
         fbar_a=q * projected,
     )

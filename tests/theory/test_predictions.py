@@ -213,6 +213,23 @@ def test_golden_numbers_on_the_embedded_digits():
         found = theory.predict(Problem(digits, N1, T))
         seen = (found.Qbar, *(found.levels[name].value for name in ("eq4", "eq3", "eq3_q_averaged")))
         assert seen == pytest.approx(expected, rel=1e-8)
+    cold = theory.predict(Problem(digits, 50, 0.01))
+    assert cold.fbar_a == pytest.approx(1.967196739284421, rel=1e-8)
+    assert cold.q.sd == pytest.approx(0.20609746425839873, rel=1e-8)
+    assert cold.y_K_y_over_P == pytest.approx(2.7664832576733334, rel=1e-8)
+    assert cold.weights == pytest.approx(
+        {
+            "lambda1_trace": -1.4524689503000692,
+            "lambda1_frobenius": 0.30517975823628485,
+            "lambda2_trace": 3.0656173226715318,
+            "lambda2_frobenius": 1.250359868595666,
+        },
+        rel=1e-8,
+    )
+    pairs = [(0, 0), (0, 1), (1, 2)]
+    first, second = cold.weight_theory.components(pairs, cold.Qbar, 50, 0.01)
+    assert first == pytest.approx([0.0024040763080661687, 0.0024812000886488992, -0.0013959086115340245], rel=1e-8)
+    assert second == pytest.approx([-0.0007279566135358205, -0.00042375166263143485, 0.007159845888488443], rel=1e-8)
 
 
 def test_a_cell_of_json():
