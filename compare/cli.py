@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from compare import flags, options
 from data.errors import InputError
 
+FAILED = 1
 BAD_INPUT = 2
 NOT_CONVERGED = 3
 INTERRUPTED = 130
@@ -343,6 +344,46 @@ def report(
     with Progress(quiet=quiet) as progress:
         found = reread(folder, stage=progress.stage)
     _finish(found, found.write(folder), json, quiet, print_table)
+
+
+@app.command(
+    name="check-sampler",
+    epilog="Examples: [bold]saddlecheck check-sampler hmc[/bold]; [bold]saddlecheck check-sampler gibbs --checks linear,geweke "
+    "--controls[/bold]. Exit status 1 when a check fails; langevin, which is biased, must fail.",
+)
+def check_sampler(
+    name: Annotated[str, typer.Argument(help="hmc, mala, underdamped, gibbs, tempering, nuts, langevin.")],
+    checks: Annotated[str | None, typer.Option("--checks", help="Some of the checks, by name. [default: all]")] = None,
+    effort: Annotated[float, typer.Option("--effort", help="Factor on the numbers of draws.")] = 1.0,
+    controls: Annotated[
+        bool,
+        typer.Option("--controls/--no-controls", help="Also spoil the sampler, check by check: each must then fail."),
+    ] = False,
+    seed: flags.Seed = 0,
+    json: flags.Json = False,
+    quiet: flags.Quiet = False,
+) -> None:
+    """Examine a sampler against exact answers and identities, at a stated false-alarm rate."""
+    from compare.report.tables import checks as checks_table
+    from compare.terminal import Progress, print_table
+    from sampling import battery
+
+    wanted = None if checks is None else [one.strip() for one in checks.split(",") if one.strip()]
+    with _stoppable(), Progress(quiet=quiet) as progress:
+        results = battery.run(
+            name, checks=wanted, seed=seed, effort=effort, controls=controls, progress=progress.stage(f"check {name}")
+        )
+    passed = all(one.passed for one in results)
+    if json:
+        about = {"sampler": name, "seed": seed, "effort": effort, "false_alarm": battery.FALSE_ALARM, "passed": passed}
+        _emit(about | {"checks": [vars(one) for one in results], "left_out": battery.skipped(name)})
+    else:
+        if not quiet and results:
+            print_table(checks_table(results))
+        failed = [one.name for one in results if not one.passed]
+        print(f"{name}: " + (f"passed {len(results)} checks" if passed else f"failed {', '.join(failed)}"))
+    if not passed:
+        raise typer.Exit(FAILED)
 
 
 @app.command(name="data")

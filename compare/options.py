@@ -52,8 +52,8 @@ def temperatures(text: str, points: int | None = None) -> list[float]:
     if count < 2:
         raise InputError(f"--T-points {count}: a range needs at least 2 temperatures")
     step = math.log(high / low) / (count - 1)
-    # Rounded to 6 figures, so that the values printed are the values used; the ends are exact.
-    inner = [float(f"{low * math.exp(step * i):.6g}") for i in range(1, count - 1)]
+    # Rounded to 3 figures, so that the values printed are the values used; the ends are exact.
+    inner = [float(f"{low * math.exp(step * i):.3g}") for i in range(1, count - 1)]
     return [low, *inner, high]
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
+    from rich.table import Table
 
     from compare.report.tables import Shown
 
+PROSE = 40  # characters from which a column may wrap
 EVERY = 10.0  # seconds between two lines of one phase where there is no terminal
 
 
@@ -113,7 +115,7 @@ PHASES = {"warmup": "warm-up", "sample": "sampling", "first_order": "level 4, dr
 
 def _phase(event: dict[str, Any]) -> str:
     """The name of a phase, in words."""
-    name = str(event.get("phase", ""))
+    name = str(event.get("phase", "")) or "done"
     return PHASES.get(name, name)
 
 
@@ -129,19 +131,51 @@ def _left(event: dict[str, Any]) -> str:
     return text
 
 
+# Columns that a narrow terminal goes without, the least needed first; the report and its files have them all.
+DISPENSABLE = ("power", "NaN", "warm-up", "reduction", "p, largest together", "measured − predicted", "starts", "ESS/s", "R²", "licence",
+               "fall", "rise", "p", "derivative", "threshold", "false alarm", "infinite width", "a·f̄", "Δ₁", "Δ₂", "z", "α")  # fmt: skip
+
+
 def print_table(table: Shown, stream: TextIO | None = None) -> None:
     """A report table on the terminal: boxes and colour where there is one, plain aligned columns in a log file."""
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     out = sys.stdout if stream is None else stream
     console = Console(file=out, width=None if out.isatty() else 160, highlight=False)
+    for name in DISPENSABLE:
+        if _width(table) <= console.width:
+            break
+        titles = [title for title, _ in table.columns]
+        if name in titles:
+            at = titles.index(name)
+            rows = [row[:at] + row[at + 1 :] for row in table.rows]
+            table = table._replace(columns=table.columns[:at] + table.columns[at + 1 :], rows=rows)
+    if _width(table) > console.width:  # a wrapped line can be read, a number that is cut off cannot
+        console = Console(file=out, width=_width(table), highlight=False)
+    console.print(_grid(table))
+
+
+def _width(table: Shown) -> int:
+    """Characters that the table takes, running text counted at PROSE."""
+    columns = zip(
+        *([title for title, _ in table.columns], *([cell.text for cell in row] for row in table.rows)), strict=True
+    )
+    return sum(min(max(map(len, column)), PROSE) + 3 for column in columns)
+
+
+def _grid(table: Shown) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     grid = Table(title=table.caption, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for (name, _), cell in zip(table.columns, table.rows[0], strict=True):
-        grid.add_column(name, justify="right" if cell.kind.startswith("num") else "left", no_wrap=True)
+    for index, ((name, _), cell) in enumerate(zip(table.columns, table.rows[0], strict=True)):
+        # Columns of numbers and names keep their width; running text takes what is left and wraps.
+        prose = max(len(row[index].text) for row in table.rows) > PROSE
+        grid.add_column(
+            name, justify="right" if cell.kind.startswith("num") else "left", no_wrap=not prose, overflow="fold"
+        )
     colours = {"outcome differs": "red", "outcome agrees": "green", "outcome inconclusive": "yellow", "strong": "bold"}
     for row in table.rows:
         grid.add_row(*[Text(cell.text, style=colours.get(cell.kind, "")) for cell in row])
-    console.print(grid)
+    return grid

@@ -23,7 +23,8 @@ LINES = {
     "first_order": "-",
 }
 MARKS = {"eq4": "v", "eq3": "^", "eq3_q_averaged": "d", "first_order": "s", "infinite_width": None}
-SCATTER = 400  # components drawn in one panel of the weights figure
+SCATTER = 400  # components drawn in one panel of the weights figure; a third of it where there are many panels
+PANELS = 9  # of a figure that has one for each cell
 
 
 def standalone(figure: Figure) -> str:
@@ -58,9 +59,29 @@ def figures(report: Report) -> list[Figure]:
 
 
 def _panels(count: int, width: float = 3.5, height: float = 3.1, most: int = 3) -> tuple[int, int, tuple[float, float]]:
-    columns = min(count, most)
+    columns = 2 if count == 4 else min(count, most)
     rows = math.ceil(count / columns)
     return rows, columns, (max(columns * width, 4.6), rows * height + 0.7)
+
+
+def _cells(table: pd.DataFrame) -> tuple[list[tuple[Any, pd.DataFrame]], str]:
+    """The cells to draw, at most PANELS, and what the caption says of those left out: widths and temperatures evenly chosen."""
+    cells = [(key, group) for key, group in table.groupby(["N1", "T"], sort=True)]
+    if len(cells) <= PANELS:
+        return cells, ""
+    some = {
+        N1: _spread(sorted({T for n, T in (key for key, _ in cells) if n == N1}))
+        for N1 in _spread(sorted(set(table["N1"])))
+    }
+    kept = [(key, group) for key, group in cells if key[1] in some.get(key[0], ())]
+    return kept, f" {len(kept)} of {len(cells)} cells are drawn; the table has all."
+
+
+def _spread(values: list[Any], most: int = 3) -> list[Any]:
+    """At most `most` of the values, ends included."""
+    if len(values) <= most:
+        return values
+    return [values[round(i * (len(values) - 1) / (most - 1))] for i in range(most)]
 
 
 def _widths(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
@@ -212,7 +233,8 @@ def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
     """Measured against predicted components of lambda0 <w w> - 1, one panel a cell."""
     if components.empty:
         return None
-    cells = [(key, group) for key, group in components.groupby(["N1", "T"], sort=True)]
+    cells, left_out = _cells(components)
+    most = SCATTER if len(cells) <= 3 else SCATTER // 3
     many = components["N1"].nunique() > 1
     rows, columns, size = _panels(len(cells), width=2.9, height=2.9)
 
@@ -220,9 +242,9 @@ def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for ax, (key, group) in zip(axes, cells, strict=False):
             order = group["predicted"].abs().sort_values(ascending=False).index
-            half = list(order[: SCATTER // 2])
-            rest = list(order[SCATTER // 2 :])
-            some = group.loc[half + rest[:: max(1, math.ceil(len(rest) / (SCATTER - len(half) or 1)))]]
+            half = list(order[: most // 2])
+            rest = list(order[most // 2 :])
+            some = group.loc[half + rest[:: max(1, math.ceil(len(rest) / (most - len(half) or 1)))]]
             low = float(min(some["predicted"].min(), some["measured"].min()))
             high = float(max(some["predicted"].max(), some["measured"].max()))
             ax.axline(
@@ -252,8 +274,8 @@ def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
     caption = (
         "Components of λ₀⟨wₕwₖ⟩ − δₕₖ in the leading directions of the data: measured against predicted, one "
         "standard "
-        f"error, with the line of equality. At most {SCATTER} components a panel are drawn, the largest first; the "
-        "slope uses them all."
+        f"error, with the line of equality. At most {most} components a panel are drawn, the largest first; the "
+        "slope uses them all." + left_out
     )
     return Figure(
         "weights",
@@ -269,7 +291,7 @@ def chains(table: pd.DataFrame) -> Figure | None:
     """Mean of D^2 in each chain with its error, by kind of start: chains that agree lie in one band."""
     if table.empty:
         return None
-    cells = [(key, group) for key, group in table.groupby(["N1", "T"], sort=True)]
+    cells, left_out = _cells(table)
     many = table["N1"].nunique() > 1
     rows, columns, size = _panels(len(cells), width=2.6, height=2.2)
     kinds = list(dict.fromkeys(table["start"]))
@@ -308,7 +330,7 @@ def chains(table: pd.DataFrame) -> Figure | None:
     caption = (
         "Mean of D² in each chain with its own standard error, marked by where the chain started; the grey band is "
         "the mean "
-        "over all chains with its error. Chains that have met scatter about the band by their own errors."
+        "over all chains with its error. Chains that have met scatter about the band by their own errors." + left_out
     )
     spread = "; ".join(
         f"N1 = {key[0]}, T = {key[1]:g}: chain means from {number(group['mean'].min())} to "

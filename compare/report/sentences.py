@@ -21,10 +21,12 @@ def _where(group: pd.DataFrame, table: pd.DataFrame) -> str:
         return f"at T = {row['T']:g}"
     if len(some) == len(cells):
         temperatures = cells["T"].nunique()
-        return f"at all {temperatures} temperatures" if len(cells) == temperatures else f"in all {len(cells)} cells"
+        if len(cells) > temperatures:
+            return f"in all {len(cells)} cells"
+        return "at both temperatures" if temperatures == 2 else f"at all {temperatures} temperatures"
     if cells["N1"].nunique() == 1:
         return "at T = " + listed([f"{T:g}" for T in some["T"]])
-    if len(some) > 6:
+    if len(some) > 3:
         return f"in {len(some)} of {len(cells)} cells"
     return "at " + listed([f"N₁ = {row.N1}, T = {row.T:g}" for row in some.itertuples()])
 
@@ -97,7 +99,7 @@ def verdict(report: Report) -> str:
     best = "first_order" if (levels["level"] == "first_order").any() else "eq3"
     tail = level_sentence(levels, best)
     if set(levels["outcome"]) == {"inconclusive"}:
-        return f"No verdict: the chains do not allow one {_where(levels, levels)}."
+        return "No verdict: nowhere do the chains allow one."
     return f"{lead}; {tail}."
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from compare.measure import Measurement
     from compare.result import Report
     from data.problem import Problem
+    from sampling.battery import CheckResult
     from theory import Prediction
 
 NAMES = (
@@ -133,6 +134,7 @@ def levels(table: pd.DataFrame) -> Shown:
         ("N₁", "hidden units"),
         ("T", "temperature"),
         ("level", "which formula"),
+        ("outcome", "equivalence test with the margin stated above the table"),
         (
             "predicted ⟨D²⟩",
             "closed forms carry no statistical error; the first-order-exact level is an average and has one",
@@ -141,7 +143,6 @@ def levels(table: pd.DataFrame) -> Shown:
         ("measured − predicted", "with the joint standard error"),
         ("z", "the difference in standard errors"),
         ("of the effect", "the difference relative to measured ⟨D²⟩ minus the prior's"),
-        ("outcome", "equivalence test with the margin stated above the table"),
         ("power", "chance that this run had to find agreement if the level were exact"),
     ]
     rows = [
@@ -149,17 +150,17 @@ def levels(table: pd.DataFrame) -> Shown:
             _int(row.N1),
             Cell(f"{row.T:g}", row.T, "num"),
             Cell(label(row.level), float(list(LEVELS).index(row.level))),
+            outcome(row.outcome),
             _err(row.value, row.se),
             _err(row.measured, row.measured_se),
             _err(row.difference, row.difference_se, sign=True),
             Cell(_signed(row.z), _real(row.z), "num"),
             _share(row.relative_to_effect, row.relative_se),
-            outcome(row.outcome),
             Cell(f"{row.power:.2f}" if _real(row.power) is not None else "–", _real(row.power), "num"),
         ]
         for row in table.itertuples()
     ]
-    return Shown("levels", "Levels of the theory against the measurement", columns, rows, filter_by=8, quiet=True)
+    return Shown("levels", "Levels of the theory against the measurement", columns, rows, filter_by=3, quiet=True)
 
 
 def _signed(value: Any) -> str:
@@ -402,3 +403,29 @@ def data_sets(found: Sequence[dict[str, Any]]) -> Shown:
         for one in found
     ]
     return Shown("data", "Data sets", columns, rows)
+
+
+def checks(results: Sequence[CheckResult]) -> Shown:
+    """What `check-sampler` prints: one row a check."""
+    columns = [
+        ("check", ""),
+        ("result", ""),
+        ("statistic", ""),
+        ("threshold", ""),
+        ("false alarm", ""),
+        ("seconds", ""),
+        ("what", ""),
+    ]
+    rows = [
+        [
+            Cell(one.name),
+            Cell("✓ passed" if one.passed else "✗ FAILED", None, f"outcome {'agrees' if one.passed else 'differs'}"),
+            _num(one.statistic, 3),
+            _num(one.threshold, 3),
+            _num(one.false_alarm, 1),
+            _num(one.seconds, 2),
+            Cell(one.detail),
+        ]
+        for one in results
+    ]
+    return Shown("checks", "Checks of the sampler", columns, rows)
