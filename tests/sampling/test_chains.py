@@ -141,20 +141,23 @@ def test_run_until_a_target_or_a_budget():
 
 
 def test_memory_does_not_grow_with_the_number_of_draws():
-    store = SeriesStore(limit=8)
     rng = np.random.default_rng(0)
     values = rng.normal(size=(3, 100))
-    for column in values.T:
-        store.add({"x": column, "y": np.stack([column, 2 * column], 1)})
+    store, thinned = SeriesStore(limit=8), SeriesStore(limit=8, thin=True)
+    for one in (store, thinned):
+        one.layout({"x": 0, "y": 2}, chains=3)
+        for column in values.T:
+            one.add(np.stack([column, column, 2 * column], 1))
     kept = store.series()
     assert kept["x"].shape == (3, 6)  # 100 draws in batches of 16, the last one open
     np.testing.assert_allclose(kept["x"], values[:, :96].reshape(3, 6, 16).mean(2))
     np.testing.assert_allclose(kept["y"][..., 1], 2 * kept["x"])
+    np.testing.assert_array_equal(thinned.series()["x"], values[:, 15:96:16])
     twin = SeriesStore(limit=8)
     twin.load_state_dict(store.state_dict())
     for extra in rng.normal(size=(40, 3)):
         for one in (store, twin):
-            one.add({"x": extra, "y": np.stack([extra, extra], 1)})
+            one.add(np.stack([extra, extra, extra], 1))
     np.testing.assert_array_equal(store.series()["x"], twin.series()["x"])
 
 
