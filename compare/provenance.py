@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import os
 import platform
@@ -24,8 +25,9 @@ def version() -> str:
         return str(tomllib.loads(source.read_text(encoding="utf-8"))["project"]["version"])
 
 
+@functools.cache
 def git_commit() -> str | None:
-    """Commit of the source tree, with `+changes` where it is not clean; None where there is no git checkout."""
+    """Commit of the source tree, with `+changes` where it is not clean, as this process found it; None outside a checkout."""
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():
         return None

@@ -1,6 +1,7 @@
 """The command line as a user or a script meets it: output, JSON, exit status, bad input, interruption."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ def test_help_does_not_load_what_is_slow():
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("command", ["", "verify", "predict", "sample", "report", "data"])
+@pytest.mark.parametrize("command", ["", "verify", "predict", "sample", "report", "check-sampler", "data"])
 def test_help_of_every_command_shows_an_example_or_where_to_start(invoke, command):
     result = invoke(*([command] if command else []), "--help")
     assert result.exit_code == 0
@@ -142,6 +143,48 @@ def test_data_lists_the_sets(invoke):
     names = {one["name"] for one in json.loads(invoke("data", "--json").stdout)["data"]}
     assert {"digits", "fashion-mnist", "mnist", "cifar10", "gaussian"} <= names
     assert "digits" in invoke("data").stdout
+
+
+def test_check_sampler_passes_a_right_one_and_exits_1_on_a_biased_one(invoke):
+    result = invoke("check-sampler", "hmc", "--checks", "density", "--controls", "--json")
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    assert printed["passed"]
+    assert [one["name"] for one in printed["checks"]] == ["density", "density control"]
+    biased = invoke("check-sampler", "langevin", "--checks", "linear", "--effort", "0.2", "--quiet")
+    assert biased.exit_code == 1
+    assert "failed linear" in biased.stdout
+
+
+def test_ctrl_c_stops_at_a_checkpoint_and_the_same_command_goes_on(tmp_path):
+    """A real process gets a real SIGINT while it samples; the second call resumes and ends as one without interruption."""
+    flags = ["--P", "8", "--N1", "4", "--T", "0.3", "--chains", "4", "--warmup", "50", "--no-first-order"]
+    command = [sys.executable, "-m", "compare.cli", "verify", *flags, "--json"]
+
+    def run(out, draws):
+        return subprocess.Popen(
+            [*command, "--draws", str(draws), "--out", str(out)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    stopped = run(tmp_path / "out", 600)
+    for line in stopped.stderr:
+        if "sampling" in line:
+            stopped.send_signal(signal.SIGINT)
+            break
+    out, err = stopped.communicate(timeout=120)
+    assert stopped.returncode == 130
+    assert out == ""
+    assert "stopped: interrupted after" in err
+    assert "run the same again to resume" in err
+    assert list((tmp_path / "out" / "runs").glob("*.checkpoint"))
+    resumed, straight = run(tmp_path / "out", 600), run(tmp_path / "straight", 600)
+    first, second = (json.loads(one.communicate(timeout=240)[0]) for one in (resumed, straight))
+    assert first["cells"] == second["cells"]
+    assert not list((tmp_path / "out" / "runs").glob("*.checkpoint"))
 
 
 NPZ = {
