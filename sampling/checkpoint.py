@@ -19,7 +19,10 @@ FORMAT = 2
 
 def write(path: Path, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write under a temporary name in the same folder, flush to disk, rename: a kill leaves the last whole checkpoint."""
-    packed: dict[str, Any] = {META: np.frombuffer(json.dumps({"format": FORMAT} | meta).encode(), dtype=np.uint8), **arrays}
+    packed: dict[str, Any] = {
+        META: np.frombuffer(json.dumps({"format": FORMAT} | meta).encode(), dtype=np.uint8),
+        **arrays,
+    }
     with replacing(path) as temporary, open(temporary, "wb") as out:
         np.savez(out, **packed)
 
@@ -30,10 +33,21 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         with open(path, "rb") as source, np.load(source, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         meta = json.loads(arrays.pop(META).tobytes())
-    except (OSError, ValueError, KeyError, TypeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        NotImplementedError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it to start again") from error
     if meta.get("format") != FORMAT:
-        raise InputError(f"{path}: a checkpoint of another version of saddlecheck; finish it there, or delete it to start again")
+        raise InputError(
+            f"{path}: a checkpoint of another version of saddlecheck; finish it there, or delete it to start again"
+        )
     return meta, arrays
 
 

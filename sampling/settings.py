@@ -136,7 +136,9 @@ def _plain(name: str, value: Any) -> Any:
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} = {value!r}: an option must be a finite number, a text, a truth value or a list") from error
+        raise InputError(
+            f"{name} = {value!r}: an option must be a finite number, a text, a truth value or a list"
+        ) from error
 
 
 def build(problem: Problem, settings: Settings) -> Any:

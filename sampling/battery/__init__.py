@@ -38,9 +38,7 @@ FALSE_ALARM = 1e-3  # that a correct sampler fails any item at all
 
 def skipped(name: str) -> dict[str, str]:
     """Check -> reason, for the checks that have no meaning for a sampler."""
-    return {
-        check: module.NOT_FOR[name] for check, module in CHECKS.items() if name in getattr(module, "NOT_FOR", {})
-    }
+    return {check: module.NOT_FOR[name] for check, module in CHECKS.items() if name in getattr(module, "NOT_FOR", {})}
 
 
 def run(
@@ -74,7 +72,9 @@ def run(
     left_out = skipped(name)
     wanted = [check for check in wanted if check not in left_out]
     if not effort > 0 or not 0 < false_alarm < 1:
-        raise InputError(f"effort = {effort}, false_alarm = {false_alarm}: effort > 0 and 0 < false_alarm < 1 are wanted")
+        raise InputError(
+            f"effort = {effort}, false_alarm = {false_alarm}: effort > 0 and 0 < false_alarm < 1 are wanted"
+        )
     chance = max(1, sum(check != density.NAME for check in wanted))
     setting = Setting(seed=seed, effort=effort, false_alarm=false_alarm / chance)
     results: list[CheckResult] = []

@@ -31,7 +31,9 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
             logp = expected["loglik"] - 0.5 * problem.lambda0 * (w**2).sum((1, 2))
         else:
             expected = oracle.own_scalars(problem, oracle.Weights(w, v), y)
-            logp = expected["loglik"] - 0.5 * problem.lambda0 * (w**2).sum((1, 2)) - 0.5 * problem.lambda1 * (v**2).sum(1)
+            logp = (
+                expected["loglik"] - 0.5 * problem.lambda0 * (w**2).sum((1, 2)) - 0.5 * problem.lambda1 * (v**2).sum(1)
+            )
         seen = chains.observe(state)
         pairs = {"log p": (np.diff(chains.logp(state)), np.diff(logp))}
         pairs |= {name: (seen[name], value) for name, value in expected.items()}

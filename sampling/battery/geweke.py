@@ -15,7 +15,9 @@ from sampling.battery.subject import Subject
 
 NAME = "geweke"
 CONTROL = "T halved"
-NOT_FOR = {"tempering": "its other rungs depend on the labels, whose law given all rungs is not known; calibration takes its place"}
+NOT_FOR = {
+    "tempering": "its other rungs depend on the labels, whose law given all rungs is not known; calibration takes its place"
+}
 PRIOR_DRAWS = 1 << 15
 
 

@@ -21,7 +21,10 @@ NAME = "identities"
 CONTROL = "T halved"
 BETA = (1.0, 3.0)  # range of inverse temperatures over which <D^2> is followed
 NODES = 3  # Gauss-Legendre; its error on this range is 100 times below what the chains resolve (tests/sampling/test_battery.py)
-FOLLOWED = ("d2", "norm_w")  # functions of the first layer, so that averaging over the readout leaves their covariance alone
+FOLLOWED = (
+    "d2",
+    "norm_w",
+)  # functions of the first layer, so that averaging over the readout leaves their covariance alone
 
 
 def check(subject: Subject, setting: Setting) -> CheckResult:
@@ -69,7 +72,9 @@ def _derivative(subject: Subject, problem: Problem, setting: Setting) -> dict[st
     low, high = BETA
     betas = 0.5 * (high - low) * nodes + 0.5 * (high + low)
     draws = setting.count(250)
-    ends = [sample(subject, problem.replace(T=1.0 / beta), 64, draws, setting.seed + 21 + k) for k, beta in enumerate(BETA)]
+    ends = [
+        sample(subject, problem.replace(T=1.0 / beta), 64, draws, setting.seed + 21 + k) for k, beta in enumerate(BETA)
+    ]
     gap = {name: ends[1].means(name) - ends[0].means(name) for name in FOLLOWED}
     for k, (beta, weight) in enumerate(zip(betas, weights, strict=True)):
         run = sample(subject, problem.replace(T=1.0 / float(beta)), 64, draws, setting.seed + 31 + k)

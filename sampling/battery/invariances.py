@@ -35,11 +35,17 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     right = sample(subject, other, 64, draws, setting.seed + 41)
     for name, power in {"d2": 0, "Q": 0, "fbar_a": 1, "residual": 2, "norm_w": 0}.items():
         scores[f"<{name}>"] = difference_z(left.means(name), right.means(name) / UNITS_Y**power)
-    return judge(NAME, scores, setting.false_alarm, "five changes of the log-density, and means under all at once", begun)
+    return judge(
+        NAME, scores, setting.false_alarm, "five changes of the log-density, and means under all at once", begun
+    )
 
 
 def _changed(
-    problem: Problem, rotation: np.ndarray | None = None, order: np.ndarray | None = None, y: float = 1.0, x: float = 1.0
+    problem: Problem,
+    rotation: np.ndarray | None = None,
+    order: np.ndarray | None = None,
+    y: float = 1.0,
+    x: float = 1.0,
 ) -> Problem:
     """(y, T, lambda1) -> (c y, c^2 T, lambda1/c^2), (X, lambda0) -> (cX, c^2 lambda0), X -> X O, patterns in another order."""
     data = problem.dataset
@@ -72,6 +78,4 @@ def _density(subject: Subject, problem: Problem, setting: Setting, rng: np.rando
         "order and signs of units": logp(problem, (signs[:, None] * w)[:, units], (signs * v)[:, units]),
     }
     scale = np.abs(here).max()
-    return {
-        name: 0.0 if np.abs(there - here).max() <= ROUNDING * scale else 38.0 for name, there in pairs.items()
-    }
+    return {name: 0.0 if np.abs(there - here).max() <= ROUNDING * scale else 38.0 for name, there in pairs.items()}

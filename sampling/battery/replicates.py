@@ -16,7 +16,9 @@ from sampling.battery.subject import Chains, Subject
 
 SCALARS = ("d2", "Q", "residual", "norm_w", "loglik")
 DRAWS = 31
-LONGEST = 3200  # steps of the pilot that measures the autocorrelation; one that does not settle here fails the checks anyway
+LONGEST = (
+    3200  # steps of the pilot that measures the autocorrelation; one that does not settle here fails the checks anyway
+)
 THINNEST = 100
 
 

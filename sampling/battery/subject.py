@@ -20,7 +20,14 @@ from sampling.protocol import Streams
 from sampling.settings import DENSITY, WARMUP, samplers
 
 MANY = 64  # chains up to which each has a generator of its own, as in a run; a loop over more would cost more than the sampler
-REFRESHED = ("position", "logp", "grad", "loglik", "force", "scalars")  # of a State: what follows from position and labels
+REFRESHED = (
+    "position",
+    "logp",
+    "grad",
+    "loglik",
+    "force",
+    "scalars",
+)  # of a State: what follows from position and labels
 
 
 class Chains(Protocol):

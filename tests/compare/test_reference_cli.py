@@ -21,7 +21,8 @@ CASES = {
     "digits_0_1": "--data digits --classes 0/1 --P 100",
 }
 pytestmark = pytest.mark.skipif(
-    not REFERENCE.is_dir(), reason="no reference numbers: set SADDLECHECK_DATA to a folder that has ../reference beside it"
+    not REFERENCE.is_dir(),
+    reason="no reference numbers: set SADDLECHECK_DATA to a folder that has ../reference beside it",
 )
 
 
