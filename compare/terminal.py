@@ -104,7 +104,9 @@ class Progress:
             if event.get("phase") == state["phase"] and now - state["at"] < EVERY and not last:
                 return
             state.update(phase=event.get("phase"), at=now)
-            done = f" {event['done']}/{event['total']}" if event.get("total") else ""
+            done = f" {event['done']}"
+            if event.get("phase") != "first_order" and event.get("total"):  # there the total is a bound, not a goal
+                done += f"/{event['total']}"
             print(f"{prefix}: {_phase(event)}{done}{_left(event)}", file=self.stream, flush=True)
 
         return show
@@ -122,9 +124,9 @@ def _phase(event: dict[str, Any]) -> str:
 def _left(event: dict[str, Any]) -> str:
     """What an event says about its error and the time left."""
     text = ""
-    error = event.get("relative_se")
+    error = event.get("worst")
     if error is not None and math.isfinite(error):
-        text += f", error {100 * error:.2f} %"
+        text += f", error {100 * error:.2g} % of the effect"
     left = event.get("eta_s")
     if left is not None and math.isfinite(left):
         text += f", about {duration(left)} left"

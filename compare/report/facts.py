@@ -56,7 +56,8 @@ def provenance(report: Report) -> list[tuple[str, Rows]]:
             if key in manifest
         }
         kept["problem sha256"] = cell.problem.fingerprint
-        chains.append((f"N₁ = {cell.problem.N1}, T = {cell.problem.T:g}", compact(kept)))
+        told = "; ".join(f"{name} {compact(value)}" for name, value in kept.items())
+        chains.append((f"N₁ = {cell.problem.N1}, T = {cell.problem.T:g}", told))
     first = cells[0].run.manifest
     machine: Rows = [
         ("device", str(first["device"])),

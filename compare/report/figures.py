@@ -146,7 +146,7 @@ def distance(levels: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
                         some["T"], some["measured"], some["measured_se"], fmt="o", color=COLOURS["measured"],
                         markerfacecolor=face, markersize=5, label=words, zorder=5,
                     )  # fmt: skip
-            if group["T"].nunique() > 1:
+            if group["T"].nunique() > 1 or len(curves):
                 ax.set_xscale("log")
             ax.set_xlabel("temperature T")
             ax.set_ylabel("⟨D²⟩")

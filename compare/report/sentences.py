@@ -209,14 +209,17 @@ def peak(table: pd.DataFrame) -> str:
             )
         elif measured["outcome"] == "no":
             text = (
-                f"{where}Measured ⟨D²⟩ has no interior maximum {span}: no inner temperature lies above the higher end by more than "
-                f"{number(measured['flat'], 2)}"
+                f"{where}Measured ⟨D²⟩ shows no interior maximum at the temperatures sampled {span}: none of them lies above the "
+                f"higher end by more than {number(measured['flat'], 2)}, a tenth of the largest effect"
             )
         else:
             text = f"{where}Whether measured ⟨D²⟩ has an interior maximum {span} is undecided: {measured['reason']}"
-        witness = {"yes": "changes sign from + to −", "no": "keeps one sign"}.get(measured["witness"])
-        if witness:
-            text += f"; its derivative, from the covariance of D² with Σ(y − f)², {witness}"
+        if measured["witness"] == "yes":
+            text += "; its derivative, from the covariance of D² with Σ(y − f)², changes sign from + to −"
+            if measured["outcome"] == "no":
+                text += ", so there is a lower maximum than that counts, or one between these temperatures: sample more of them"
+        elif measured["witness"] == "no":
+            text += "; its derivative, from the covariance of D² with Σ(y − f)², keeps one sign"
         told = []
         for row in group[group["curve"] != "measured"].itertuples():
             if row.outcome == "yes":

@@ -285,7 +285,7 @@ def peak(table: pd.DataFrame) -> Shown:
                 _int(row.N1),
                 Cell(label(row.curve)),
                 Cell(row.outcome, None, "strong"),
-                _num(row.p, 2),
+                Cell("< 10⁻⁴" if row.p < 1e-4 else number(_real(row.p), 2), _real(row.p), "num"),
                 Cell(f"{row.T_min:g} to {row.T_max:g}"),
                 Cell(f"{row.T_peak:.3g}{interval}" if _real(row.T_peak) is not None else "–", _real(row.T_peak), "num"),
                 _err(row.height, row.height_se),
