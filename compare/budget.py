@@ -35,13 +35,15 @@ class Budget:
     covariance  (4, 4) of the parts in that order. Level 4's error stands in closure and remainder with opposite signs, so they are
                 anticorrelated and the total carries the measurement's error alone
     effect      measured - prior: what shares are relative to
-    Without level 4 the closure is None and stays inside the remainder.
+    shift       what finite width alone adds to the measured Delta1 and Delta2, see `finite_width_shift`
+    A level that was not computed leaves its part NaN, and what it would explain stays inside the remainder.
     """
 
     parts: dict[str, Part]
     total: Part
     effect: Part
     covariance: np.ndarray
+    shift: float = math.nan
 
     def share(self, name: str) -> tuple[float, float]:
         """A part (or "total") relative to the effect, with its standard error by the delta method; NaN where the effect is 0."""
@@ -61,32 +63,58 @@ class Budget:
             "total": {"value": self.total.value, "se": self.total.se},
             "effect": {"value": self.effect.value, "se": self.effect.se},
             "covariance": self.covariance.tolist(),
+            "finite_width_shift": self.shift,
         }
+
+    def table(self) -> str:
+        """The budget as plain text: part, value with its error, share of the effect."""
+        lines = [f"{'part':<20}{'value':>12}{'error':>11}{'share of effect':>20}"]
+        for name in (*PARTS, "total"):
+            part = self.total if name == "total" else self.parts[name]
+            if math.isnan(part.value):
+                lines.append(f"{name:<20}{'not computed':>12}")
+                continue
+            share, error = self.share(name)
+            told = "-" if math.isnan(share) else f"{share:+.3f} +- {error:.3f}"
+            lines.append(f"{name:<20}{part.value:>+12.5g}{part.se:>11.2g}{told:>20}")
+        return "\n".join(lines)
+
+
+def finite_width_shift(prediction: Prediction) -> float:
+    """How far the measured Delta1 and Delta2 both lie from the averaged terms because a ratio of averages is no average of the ratio.
+
+    The measurement forms Delta2_m = lambda1 <a.f>^2/<Q> and Delta1_m = prior + Delta2_m - <D^2>. Were p(Q|y) exact, as it is for
+    linear sigma, these would be <Delta2>_Q + shift and <Delta1>_Q + shift with shift = lambda1 <fbar_a>_Q^2/<Q>_Q - <Delta2>_Q
+    (physics.md section 6).
+    """
+    q = prediction.q
+    return prediction.problem.lambda1 * q.fbar_a**2 / q.mean - q.delta2
 
 
 def error_budget(prediction: Prediction, measurement: Measurement) -> Budget:
     """The budget of one cell. Parts add up to measured - Eq. (4) to rounding."""
     levels = prediction.levels
     eq4, eq3 = levels["eq4"].value, levels["eq3"].value
-    averaged = levels["eq3_q_averaged"].value if "eq3_q_averaged" in levels else eq3
-    fourth = levels.get("first_order")
+    averaged, fourth = levels.get("eq3_q_averaged"), levels.get("first_order")
     measured, se = measurement.d2.mean, measurement.d2.se
-    closure = Part(fourth.value - eq3, fourth.se) if fourth is not None else Part(math.nan, math.nan)
-    known = -prediction.delta1 + (averaged - eq3) + (0.0 if fourth is None else closure.value)
-    closure_se = 0.0 if fourth is None else closure.se
+    missing = Part(math.nan, math.nan)
+    fluctuations = missing if averaged is None else Part(averaged.value - eq3, averaged.se)
+    closure = missing if fourth is None else Part(fourth.value - eq3, fourth.se)
     parts = {
         "delta1_dropped": Part(-prediction.delta1, 0.0),
-        "q_fluctuations": Part(averaged - eq3, 0.0),
+        "q_fluctuations": fluctuations,
         "gaussian_closure": closure,
-        "remainder": Part(measured - eq4 - known, math.hypot(se, closure_se)),
     }
-    covariance = np.zeros((4, 4))
-    covariance[2, 2] = closure_se**2
-    covariance[3, 3] = se**2 + closure_se**2
-    covariance[2, 3] = covariance[3, 2] = -(closure_se**2)
+    known = sum(part.value for part in parts.values() if not math.isnan(part.value))
+    errors = np.array([0.0 if math.isnan(part.se) else part.se for part in parts.values()])
+    parts["remainder"] = Part(measured - eq4 - known, math.hypot(se, *errors))
+    # An error of a theory level moves its part and the remainder by opposite amounts.
+    covariance = np.diag([*errors**2, se**2 + float((errors**2).sum())])
+    covariance[3, :3] = covariance[:3, 3] = -(errors**2)
     return Budget(
         parts=parts,
         total=Part(measured - eq4, se),
         effect=Part(measured - prediction.prior, se),
         covariance=covariance,
+        shift=finite_width_shift(prediction),
     )

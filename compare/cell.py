@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import t as student
 
 from compare.budget import Budget, error_budget
 from compare.families import Fit, Hotelling, discoveries, fit, hotelling, p_values, upper
@@ -31,7 +31,7 @@ class Weights:
 
     pairs     (n, 2) directions (h, k) of each component
     estimator "ww_stein" (no prior noise), or "ww" for a biased sampler, to which Stein's identity does not apply
-    joint     test of the largest predicted components together, or None with too few chains
+    joint     test of the largest predicted components together, or None where the chains do not give their covariance
     differ    (n,) components that deviate after false-discovery control
     misfit    see `misfit`: the share of the prediction's squared size by which the measurement misses it, with its error
     slope     equivalence of the slope with 1
@@ -77,7 +77,14 @@ class Cell:
         d2, prior = measurement.d2, prediction.prior
         verdicts = {
             name: equivalence(
-                d2.mean, d2.se, level.value, level.se, prior=prior, margin=margin, converged=measurement.converged
+                d2.mean,
+                d2.se,
+                level.value,
+                level.se,
+                prior=prior,
+                margin=margin,
+                dof=d2.dof,
+                converged=measurement.converged,
             )
             for name, level in prediction.levels.items()
         }
@@ -153,15 +160,18 @@ def weight_family(prediction: Prediction, run: Run, converged: bool, margin: flo
         return None
     line = fit(measured, predicted)
     largest = np.argsort(-abs(predicted))[: min(TOGETHER, run.chains // 2)]
-    joint = hotelling(measured[:, largest], predicted[largest]) if len(largest) else None
+    joint = _together(measured[:, largest], predicted[largest])
     off, off_se = misfit(measured, predicted)
     # Two tests, each at half the level: "differs" by either then keeps the false-alarm rate ALPHA.
-    slope = equivalence(line.slope, line.slope_se, 1.0, prior=0.0, margin=margin, alpha=ALPHA / 2, converged=converged)
+    dof = run.chains - 1
+    slope = equivalence(
+        line.slope, line.slope_se, 1.0, prior=0.0, margin=margin, alpha=ALPHA / 2, dof=dof, converged=converged
+    )
     if not converged or not math.isfinite(off_se):
         outcome = "inconclusive"
-    elif slope.outcome == "differs" or off - norm.isf(ALPHA / 4) * off_se > margin:
+    elif slope.outcome == "differs" or off - student.isf(ALPHA / 4, dof) * off_se > margin:
         outcome = "differs"
-    elif slope.outcome == "agrees" and off + norm.isf(ALPHA / 2) * off_se < margin:
+    elif slope.outcome == "agrees" and off + student.isf(ALPHA / 2, dof) * off_se < margin:
         outcome = "agrees"
     else:
         outcome = "inconclusive"
@@ -176,6 +186,14 @@ def weight_family(prediction: Prediction, run: Run, converged: bool, margin: flo
         slope=slope,
         outcome=outcome,
     )
+
+
+def _together(chains: np.ndarray, predicted: np.ndarray) -> Hotelling | None:
+    """Hotelling's test, or None where the chains are too few or too alike for a covariance."""
+    try:
+        return hotelling(chains, predicted) if len(predicted) else None
+    except InputError:
+        return None
 
 
 def misfit(chains: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:

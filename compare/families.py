@@ -18,7 +18,8 @@ CONVERGED = 1e-12
 class Fit:
     """Straight line measured = intercept + slope predicted.
 
-    slope_se, intercept_se  jackknife over chains, so correlations between components are in them
+    slope_se, intercept_se  jackknife over chains, so correlations between components are in them (Student's t, chains - 1), and the
+                part that errors of the predictions make
     correlation  Pearson's, and r2 its square: both of the noisy points
     n  components;  predicted, measured, measured_se (n,) the points
     """
@@ -83,8 +84,23 @@ def fit(chains: np.ndarray, predicted: np.ndarray, predicted_se: np.ndarray | fl
         [york(predicted, np.delete(chains, c, axis=0).mean(0), predicted_se, common) for c in range(count)]
     )
     spread = np.sqrt((count - 1) / count * ((left_out - left_out.mean(0)) ** 2).sum(0))
+    spread = np.hypot(spread, _from_predictions(predicted, measured, predicted_se, common))
     r = float(np.corrcoef(predicted, measured)[0, 1]) if np.ptp(measured) > 0 else 0.0
     return Fit(slope, float(spread[0]), intercept, float(spread[1]), r, r * r, len(predicted), predicted, measured, se)
+
+
+def _from_predictions(
+    predicted: np.ndarray, measured: np.ndarray, predicted_se: np.ndarray | float, common: float
+) -> np.ndarray:
+    """(2,) errors of slope and intercept that independent errors of the predictions make: each is moved by its error in turn."""
+    errors = np.broadcast_to(np.asarray(predicted_se, dtype=np.float64), predicted.shape)
+    moved = np.zeros((2, len(predicted), 2))
+    for i in np.flatnonzero(errors > 0):
+        for side, sign in enumerate((1.0, -1.0)):
+            shifted = predicted.copy()
+            shifted[i] += sign * errors[i]
+            moved[side, i] = york(shifted, measured, predicted_se, common)
+    return np.sqrt((0.25 * (moved[0] - moved[1]) ** 2).sum(0))
 
 
 @dataclass(frozen=True)
@@ -102,7 +118,7 @@ def hotelling(chains: np.ndarray, predicted: np.ndarray) -> Hotelling:
     """chi^2 of the mean of `chains` (C, n) about `predicted` (n,) with the measured covariance (Hotelling 1931).
 
     The covariance comes from only C chains, so the statistic follows T^2, not chi^2: (C - n) T^2/(n (C - 1)) ~ F(n, C - n).
-    Raises InputError unless C > n: choose fewer components or run more chains.
+    Raises InputError unless C > n: choose fewer components or run more chains; or where the covariance is singular.
     """
     chains = np.asarray(chains, dtype=np.float64)
     count, n = chains.shape
@@ -110,6 +126,9 @@ def hotelling(chains: np.ndarray, predicted: np.ndarray) -> Hotelling:
         raise InputError(f"{n} components need more than {n} chains for their covariance; there are {count}")
     deviation = chains.mean(0) - np.asarray(predicted)
     covariance = np.atleast_2d(np.cov(chains, rowvar=False)) / count
+    scale = np.sqrt(np.diag(covariance))
+    if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > 1e12:
+        raise InputError("the components do not vary independently between chains: leave out constant or repeated ones")
     t2 = float(deviation @ np.linalg.solve(covariance, deviation))
     f = (count - n) / (n * (count - 1)) * t2
     return Hotelling(t2, f, n, count, float(f_distribution.sf(f, n, count - n)))

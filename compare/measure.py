@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import norm
 
+from sampling.agreement import spread_p, within
 from sampling.diagnostics import Diagnosis, assess, estimate
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 FOLDS = 4  # of chains: coefficients of the control variates come from the other folds
 CLASH = 1e-3  # level at which the reduced estimate is dropped because it disagrees with the raw one
+SPREAD = 1e-3  # level at which the spread of the chain means replaces an error that it shows to be too small
 BATCHES = 32  # a chain at most, for correlations between scalars
 CORE = ("d2", "Q", "fbar_a", "residual")
 
@@ -26,6 +28,9 @@ class Quantity:
 
     raw_mean, raw_se  without control variates;  reduction  raw_se/se, 1 where the raw estimate is used
     reduced  whether the control variates are used;  clash  z of reduced minus raw
+    dof      effective degrees of freedom of se, for Student's t: (mean - truth)/se is distributed about as t with so many
+    spread_p how likely honest errors give chain means that spread as widely. Below SPREAD the autocorrelation within chains
+             misses a slow mode: se is then the one that the spread of the chain means gives, and dof is chains - 1
     """
 
     mean: float
@@ -37,6 +42,8 @@ class Quantity:
     reduction: float = 1.0
     reduced: bool = False
     clash: float = 0.0
+    dof: float = math.inf
+    spread_p: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,11 @@ class Measurement:
         gradient = self._delta2_gradient() - np.array([1.0, 0.0, 0.0, 0.0])
         return Derived(prior + self.delta2.value - self.d2.mean, self._error(gradient))
 
+    def combination(self, d2: float, delta2: float) -> Derived:
+        """d2 <D^2> + delta2 Delta2_m with the given factors, their covariance carried."""
+        gradient = delta2 * self._delta2_gradient() + np.array([d2, 0.0, 0.0, 0.0])
+        return Derived(d2 * self.d2.mean + delta2 * self.delta2.value, self._error(gradient))
+
     def _delta2_gradient(self) -> np.ndarray:
         """Of Delta2_m in (d2, Q, fbar_a, residual)."""
         f, Q = self.fbar_a.mean, self.Q.mean
@@ -149,27 +161,54 @@ def correction(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
 def _quantity(values: np.ndarray, controls: np.ndarray | None, reducible: bool) -> tuple[Quantity, np.ndarray]:
     """The Quantity of a series, and the series that it was taken from."""
     raw = estimate(values)
-    plain = Quantity(raw.mean, raw.mcse, raw.ess_bulk, raw.rhat, raw.mean, raw.mcse)
+    raw_se, raw_dof, raw_p = _error(values, raw.mcse)
+    plain = Quantity(raw.mean, raw_se, raw.ess_bulk, raw.rhat, raw.mean, raw_se, dof=raw_dof, spread_p=raw_p)
     if controls is None or not reducible or not raw.mcse > 0 or not np.isfinite(controls).all():
         return plain, values
     explained = correction(values, controls)
-    shift = estimate(explained)
-    clash = -shift.mean / shift.mcse if shift.mcse > 0 else 0.0
-    better = estimate(values - explained)
-    if not better.mcse < raw.mcse or abs(clash) > norm.isf(CLASH / 2):
+    shift = _mcse(explained)
+    clash = -float(explained.mean()) / shift if shift > 0 else 0.0
+    rest = values - explained
+    se, dof, p = _error(rest, _mcse(rest))
+    if not se < raw_se or abs(clash) > norm.isf(CLASH / 2):
         return plain, values
     found = Quantity(
-        mean=better.mean,
-        se=better.mcse,
+        mean=float(rest.mean()),
+        se=se,
         ess=raw.ess_bulk,
         rhat=raw.rhat,
         raw_mean=raw.mean,
-        raw_se=raw.mcse,
-        reduction=raw.mcse / better.mcse if better.mcse > 0 else math.inf,
+        raw_se=raw_se,
+        reduction=raw_se / se if se > 0 else math.inf,
         reduced=True,
         clash=clash,
+        dof=dof,
+        spread_p=p,
     )
-    return found, values - explained
+    return found, rest
+
+
+def _mcse(values: np.ndarray) -> float:
+    """ArviZ's autocorrelation-aware error of the mean; 0 for a constant."""
+    import arviz
+
+    if np.ptp(values) <= 1e-13 * abs(values).max():
+        return 0.0
+    return float(values.std(ddof=1) / math.sqrt(float(arviz.ess(values, method="mean"))))
+
+
+def _error(values: np.ndarray, mcse: float) -> tuple[float, float, float]:
+    """(se, dof, spread_p) of a series (chains, draws): `mcse`, unless the chain means spread more than it allows."""
+    if not mcse > 0 or values.shape[1] < 4:
+        return mcse, math.inf, math.nan
+    inside = within(values)
+    if len(values) < 2:
+        return mcse, inside.dof, math.nan
+    p = spread_p(inside)[0]
+    between = float(inside.means.std(ddof=1)) / math.sqrt(len(values))
+    if p < SPREAD and between > mcse:
+        return between, len(values) - 1.0, p
+    return mcse, inside.dof, p
 
 
 def _correlation(series: list[np.ndarray]) -> np.ndarray:

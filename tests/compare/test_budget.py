@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests_support import synthetic
 
+import sampling
 import theory
 from compare.budget import PARTS, error_budget
 from compare.measure import Measurement
@@ -57,3 +58,37 @@ def test_without_level_4_the_closure_is_not_invented():
     assert math.isnan(found.parts["gaussian_closure"].value)
     known = [part.value for name, part in found.parts.items() if name != "gaussian_closure"]
     assert sum(known) == pytest.approx(found.total.value)
+
+
+def test_a_missing_level_leaves_its_part_to_the_remainder(prediction):
+    class Bare:
+        """The prediction without the average over p(Q|y)."""
+
+        levels = {name: level for name, level in prediction.levels.items() if name != "eq3_q_averaged"}  # noqa: RUF012
+        prior, delta1, q, problem = prediction.prior, prediction.delta1, prediction.q, prediction.problem
+
+    measurement = Measurement.of(synthetic.run(np.random.default_rng(5)))
+    whole, bare = error_budget(prediction, measurement), error_budget(Bare, measurement)
+    assert math.isnan(bare.parts["q_fluctuations"].value)
+    moved = whole.parts["q_fluctuations"].value + whole.parts["remainder"].value
+    assert bare.parts["remainder"].value == pytest.approx(moved)
+    assert "q_fluctuations" in bare.table()
+    assert "not computed" in bare.table()
+
+
+def test_the_shift_of_the_measured_decomposition_at_small_width():
+    """Linear sigma, N1 = 3: <Q>, <a.f> and <D^2> averaged over p(Q|y) are exact, so Delta_m = <Delta>_Q + shift, and the chains must
+    say so; the shift is a third of Delta2 here, 50 standard errors."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(6) < 3, 1.0, -1.0)
+    X = rng.normal(size=(6, 4)) + 0.5 * y[:, None]
+    problem = Problem(Dataset(X, y, y), N1=3, T=0.3, activation="linear")
+    prediction = theory.predict(problem)
+    measurement = Measurement.of(sampling.run(problem, chains=16, draws=400, warmup=200, seed=1))
+    shift = error_budget(prediction, measurement).shift
+    for measured, averaged in (
+        (measurement.delta2, prediction.q.delta2),
+        (measurement.delta1(prediction.prior), prediction.q.delta1),
+    ):
+        assert abs(measured.value - averaged - shift) < 4 * measured.se
+        assert abs(shift) > 20 * measured.se, "the control: without the shift it would be seen"
