@@ -6,9 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
+from compare.verdict import ALPHA, MARGIN
 from data.errors import InputError
+
+FITS = 0.05  # level below which the form c0 + c1/N1 is rejected
 
 
 @dataclass(frozen=True)
@@ -55,3 +58,36 @@ def extrapolate(N1: np.ndarray, values: np.ndarray, errors: np.ndarray) -> Extra
         dof=dof,
         p=float(chi2.sf(statistic, dof)) if dof else math.nan,
     )
+
+
+@dataclass(frozen=True)
+class Survival:
+    """What is left of a deviation as N1 grows at fixed alpha.
+
+    outcome  "survives": |c0| > margin, at level alpha two-sided: the theory is off by more than the margin in the proportional limit
+             "vanishes": |c0| < margin, by two one-sided tests at level alpha: the deviation is a finite-size one
+             "inconclusive": neither, or the form c0 + c1/N1 does not fit (then go to larger widths); `reason` says which
+    """
+
+    outcome: str
+    reason: str
+    c0: float
+    c0_se: float
+    margin: float
+
+
+def survival(found: Extrapolation, margin: float = MARGIN, alpha: float = ALPHA) -> Survival:
+    """The verdict on an extrapolated deviation, in the units of the margin: with the default, fit differences as shares of the effect.
+
+    Raises InputError unless margin > 0 and 0 < alpha < 1/2.
+    """
+    if not margin > 0 or not 0 < alpha < 0.5:
+        raise InputError(f"margin = {margin} must be > 0, alpha = {alpha} lie between 0 and 1/2")
+    told = (found.c0, found.c0_se, margin)
+    if found.p < FITS:
+        return Survival("inconclusive", f"c0 + c1/N1 does not fit (p = {found.p:.2g}): larger widths are needed", *told)
+    if abs(found.c0) + norm.isf(alpha) * found.c0_se < margin:
+        return Survival("vanishes", "what is left at infinite width lies inside the margin", *told)
+    if abs(found.c0) - norm.isf(alpha / 2) * found.c0_se > margin:
+        return Survival("survives", "what is left at infinite width lies outside the margin", *told)
+    return Survival("inconclusive", "the error at infinite width is too large to tell", *told)

@@ -1,4 +1,4 @@
-"""Several data subsets: paired differences measured minus predicted, with random-effects mean, spread and prediction interval."""
+"""Several data subsets: paired differences with random-effects mean, spread and prediction interval, and the verdict over all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 from scipy.stats import t as student
 
+from compare.verdict import ALPHA, MARGIN
 from data.errors import InputError
 
 
@@ -58,7 +59,7 @@ def random_effects(differences: np.ndarray, errors: np.ndarray, level: float = 0
 
     def heterogeneity(tau2: float) -> float:
         weight = 1.0 / (s**2 + tau2)
-        return float((weight * (d - np.average(d, weights=weight)) ** 2).sum())
+        return float(weight @ (d - (weight @ d) / weight.sum()) ** 2)
 
     tau = math.sqrt(_root(heterogeneity, n - 1.0, d))
     tail = (1.0 - level) / 2.0
@@ -74,6 +75,75 @@ def random_effects(differences: np.ndarray, errors: np.ndarray, level: float = 0
         n, mean, se, mean - half, mean + half, tau, tau_low, tau_high, mean - reach, mean + reach, q,
         float(chi2.sf(q, n - 1)), level,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Across:
+    """One level against the measurement over n data subsets, theory and chains paired on each.
+
+    outcome     "agrees": the mean difference over the population of subsets lies within margin times the mean effect measured - prior
+                (two one-sided tests at level alpha); "differs": outside it, at level alpha two-sided; else "inconclusive"
+    difference  random effects of measured - predicted;  relative  the same of (measured - predicted)/(measured - prior), subset by
+                subset, or None where the effect of some subset is not resolved
+    A single subset may lie outside the margin although the mean is inside: see the prediction interval.
+    """
+
+    outcome: str
+    reason: str
+    difference: RandomEffects
+    relative: RandomEffects | None
+    margin: float
+    alpha: float
+
+
+def across(
+    measured: np.ndarray,
+    measured_se: np.ndarray,
+    predicted: np.ndarray,
+    predicted_se: np.ndarray | float = 0.0,
+    *,
+    prior: np.ndarray,
+    margin: float = MARGIN,
+    alpha: float = ALPHA,
+) -> Across:
+    """The verdict over subsets: (n,) measured values and errors, predictions, and priors N1 a^T K a, each on its own subset.
+
+    As for one cell (`compare.verdict`), the margin has the error and the spread of the effects, so the tests are made on the
+    random-effects means of difference -+ margin effect, by Student's t with n - 1 degrees of freedom (Hartung-Knapp).
+    Raises InputError for fewer than three subsets, a zero or missing error, or a margin or alpha out of range.
+    """
+    if not 0 < margin < 1 or not 0 < alpha < 0.5:
+        raise InputError(f"margin = {margin} lies between 0 and 1, alpha = {alpha} between 0 and 1/2")
+    m, sm, p, sp, prior = np.broadcast_arrays(
+        *(np.asarray(one, dtype=np.float64) for one in (measured, measured_se, predicted, predicted_se, prior))
+    )
+    difference = random_effects(m - p, np.hypot(sm, sp))
+    effect = m - prior
+    overall = random_effects(effect, sm, level=1.0 - alpha)
+    sign = 1.0 if overall.mean >= 0 else -1.0
+    relative = None
+    if (np.abs(effect) > 4.0 * sm).all():  # a ratio over a denominator near 0 has no mean
+        ratio = (m - p) / effect
+        relative = random_effects(ratio, np.hypot((1.0 - ratio) * sm, sp) / np.abs(effect))
+    if overall.low <= 0.0 <= overall.high:
+        reason = "the mean effect measured - prior is not resolved, so there is no margin to test against"
+        return Across("inconclusive", reason, difference, relative, margin, alpha)
+
+    def side(shift: float, level: float) -> RandomEffects:
+        error = np.hypot((1.0 + shift * sign) * sm, sp)
+        return random_effects(m - p + shift * sign * effect, error, level=level)
+
+    one_sided, two_sided = 1.0 - 2.0 * alpha, 1.0 - alpha
+    if side(-margin, one_sided).high < 0.0 < side(margin, one_sided).low:
+        outcome, reason = "agrees", "the mean difference lies inside the margin"
+    elif side(-margin, two_sided).low > 0.0 or side(margin, two_sided).high < 0.0:
+        outcome, reason = "differs", "the mean difference lies outside the margin"
+    else:
+        outcome, reason = (
+            "inconclusive",
+            "the spread and the errors are too large to tell inside the margin from outside",
+        )
+    return Across(outcome, reason, difference, relative, margin, alpha)
 
 
 def _root(heterogeneity, goal: float, d: np.ndarray) -> float:  # type: ignore[no-untyped-def]
