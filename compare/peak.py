@@ -43,7 +43,7 @@ class Peak:
     """The verdict on one curve over [T_min, T_max]; says nothing of temperatures outside.
 
     outcome  "yes": some inner T lies significantly above both ends (intersection-union test, Bonferroni over the inner T)
-             "no": at every inner T the curve is significantly below the higher end plus `flat`: any bump is smaller than that
+             "no": at every inner T the curve is significantly below the higher end plus `flat`, and the witness does not say "yes"
              "inconclusive": neither, or a run did not converge, or fewer than three temperatures; `reason` says which
     p        of "rises and then falls"
     T_peak, T_low, T_high   maximum of the interpolated curve with a 95% bootstrap interval over chains (NaN unless "yes")
@@ -109,6 +109,11 @@ def measured_peak(points: Sequence[Temperature], *, flat: float, alpha: float = 
     if p < alpha:
         return Peak("yes", f"T = {T[best]:g} lies above both ends", **common, **_maximum(points, seed))
     if _flat(mean, se, flat, alpha):
+        if witness == "yes":  # it rises and falls between the temperatures looked at
+            told = (
+                "no inner temperature lies above both ends, but the slopes change sign: put temperatures between them"
+            )
+            return Peak("inconclusive", told, **common)
         return Peak("no", "no inner temperature lies above the higher end by more than a bump that counts", **common)
     return Peak("inconclusive", "the errors are too large to tell a maximum from none", **common)
 

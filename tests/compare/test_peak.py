@@ -69,6 +69,15 @@ def test_too_little_data_is_inconclusive():
     assert "T = 0.03" in measured_peak(stuck, flat=0.2).reason
 
 
+def test_a_maximum_between_the_temperatures_is_not_denied():
+    """Three temperatures that step over the maximum: the values alone would say no, the slopes forbid it."""
+    rng = np.random.default_rng(0)
+    stepped = points(rng, "bump", temperatures=(0.06, 1.0, 3.0))
+    found = measured_peak(stepped, flat=0.2)
+    assert (found.outcome, found.witness) == ("inconclusive", "yes")
+    assert "put temperatures between" in found.reason
+
+
 def test_slopes_are_those_of_an_exactly_solvable_family():
     """p ~ exp(-R/(2T) - |x|^2/2), R = |x|^2 in n dimensions: O = R has mean n T/(1+T), slope n T/(1+T)^2 in log T."""
     rng = np.random.default_rng(1)
