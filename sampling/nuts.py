@@ -22,7 +22,7 @@ from sampling.reference import Data, double
 from sampling.run import Run
 
 BASIS_SIZE, BLOCK_SIZE, BLOCK = 64, 32, 25
-SMALL = 1024  # features P N1 below which compiling costs more than running
+SMALL = 512  # features (chains x P x N1) below which compiling costs more than running
 OPTIONS: dict[str, Any] = {"density": "joint", "max_tree_depth": 10, "accept": 0.8, "dense": False}
 
 
@@ -52,14 +52,14 @@ class Nuts:
         if y is not None:
             self.data = self.data._replace(y=np.asarray(y, dtype=np.float64))
         self.labels = reference.label_contrast(problem)
-        adaptation = (chosen["max_tree_depth"], float(chosen["accept"]), bool(chosen["dense"]))
-        small = problem.P * problem.N1 <= SMALL
-        self.programs = programs(problem.activation, self.joint, warmup, y is not None, *adaptation, small)
+        self.key: tuple[Any, ...] = (problem.activation, self.joint, warmup, y is not None)
+        self.key += (chosen["max_tree_depth"], float(chosen["accept"]), bool(chosen["dense"]))
 
     def init(self, w: np.ndarray, v: np.ndarray, seed: int) -> HMCState:
         """State at w (C, N1, N0), v (C, N1) (v is not used on the collapsed density); warm-up begins with the first step."""
         z = {"w": np.asarray(w, np.float64)} | ({"v": np.asarray(v, np.float64)} if self.joint else {})
         words = np.random.SeedSequence(seed).generate_state(2, np.uint32)
+        self.programs = programs(*self.key, small=len(w) * self.problem.P * self.problem.N1 <= SMALL)
         with double():
             # Chain c's key does not depend on how many chains run beside it.
             root = jax.random.fold_in(jax.random.key(int(words[0])), int(words[1]))
@@ -116,7 +116,8 @@ def programs(
 ) -> Programs:
     """Compiled once for all problems of one shape, whatever their data and temperature: a grid of T compiles once.
 
-    `small` leaves out the compiler's optimisation, which takes 10 s of CPU time where the whole run may take 2.
+    `small` leaves out the compiler's optimisation, which takes 10 s of CPU time where the whole run may take 2; large batches run
+    three times slower without it.
     """
 
     def potential(data: Data) -> Callable[[dict[str, Array]], Array]:

@@ -28,7 +28,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     Logarithms keep the tails of the averages near normal; squares about the prior mean look at spreads.
     """
     begun, problem = time.monotonic(), worlds.replicated()
-    rng, n = setting.rng(11), setting.count(256, 64)
+    rng, n = setting.rng(11), setting.replicas(subject, 256)
     start = oracle.prior(problem, n, rng)
     chains = subject.chains(problem, n, setting.seed, oracle.labels(problem, start, rng))
     state = chains.warm(chains.cold())

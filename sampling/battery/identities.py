@@ -41,7 +41,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     def visit(chains: Chains, state: Any) -> dict[str, np.ndarray]:
         return _stein(truth, problem, chains.weights(state)[0])
 
-    found = sample(subject, problem, 64, setting.count(250), setting.seed, visit)
+    found = sample(subject, problem, setting.count(250), setting.seed, visit)
     half = problem.P / 2  # y.f = P (a.f)/2 on balanced classes trained on
     fit = half * found.means("fbar_a") - problem.P  # y.f - y.y
     energy = problem.N1 * found.means("Q") + (found.means("residual") + fit) / problem.T
@@ -72,12 +72,10 @@ def _derivative(subject: Subject, problem: Problem, setting: Setting) -> dict[st
     low, high = BETA
     betas = 0.5 * (high - low) * nodes + 0.5 * (high + low)
     draws = setting.count(250)
-    ends = [
-        sample(subject, problem.replace(T=1.0 / beta), 64, draws, setting.seed + 21 + k) for k, beta in enumerate(BETA)
-    ]
+    ends = [sample(subject, problem.replace(T=1.0 / beta), draws, setting.seed + 21 + k) for k, beta in enumerate(BETA)]
     gap = {name: ends[1].means(name) - ends[0].means(name) for name in FOLLOWED}
     for k, (beta, weight) in enumerate(zip(betas, weights, strict=True)):
-        run = sample(subject, problem.replace(T=1.0 / float(beta)), 64, draws, setting.seed + 31 + k)
+        run = sample(subject, problem.replace(T=1.0 / float(beta)), draws, setting.seed + 31 + k)
         residual = run.series["residual"]
         for name in FOLLOWED:
             product = (run.series[name] - run.series[name].mean()) * (residual - residual.mean())

@@ -19,7 +19,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     """Chain means against importance sampling (physics.md section 5.3), whose own error is carried."""
     begun, problem = time.monotonic(), worlds.importance()
     exact = oracle.importance(problem, draws=1 << 18, seed=setting.seed)
-    found = sample(subject, problem, 64, setting.count(400), setting.seed + 1)
+    found = sample(subject, problem, setting.count(400), setting.seed + 1)
     scores = {name: mean_z(found.means(name), exact[name], exact.se[name]) for name in SCALARS}
     truth, error = components(exact.ww), components(exact.ww_se)
     for name, value in components(found.ww).items():

@@ -31,8 +31,8 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     rotation = np.linalg.qr(rng.normal(size=(problem.N0, problem.N0)))[0]
     other = _changed(problem, rotation=rotation, order=rng.permutation(problem.P), y=UNITS_Y, x=UNITS_X)
     draws = setting.count(250)
-    left = sample(subject, problem, 64, draws, setting.seed)
-    right = sample(subject, other, 64, draws, setting.seed + 41)
+    left = sample(subject, problem, draws, setting.seed)
+    right = sample(subject, other, draws, setting.seed + 41)
     for name, power in {"d2": 0, "Q": 0, "fbar_a": 1, "residual": 2, "norm_w": 0}.items():
         scores[f"<{name}>"] = difference_z(left.means(name), right.means(name) / UNITS_Y**power)
     return judge(

@@ -19,7 +19,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     """Chain means, which are independent, against the exact values (physics.md section 5.1); Student's t."""
     begun, problem = time.monotonic(), worlds.linear()
     exact = oracle.linear(problem)
-    found = sample(subject, problem, 64, setting.count(400), setting.seed)
+    found = sample(subject, problem, setting.count(400), setting.seed)
     scores = {name: mean_z(found.means(name), exact[name]) for name in SCALARS}
     truth = components(exact.ww)
     scores |= {name: mean_z(value, float(truth[name])) for name, value in components(found.ww).items()}

@@ -12,6 +12,7 @@ from sampling.battery.subject import Subject
 NAME = "pairwise"
 CONTROL = "T halved"
 EXACT = ("hmc", "gibbs", "mala", "underdamped", "tempering", "nuts")
+PARTNER_OPTIONS = {"nuts": {"density": "collapsed"}}  # as exact as the joint density, and a third of its time
 SCALARS = ("d2", "Q", "fbar_a", "residual", "norm_w")
 
 
@@ -22,7 +23,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     partners = [name for name in EXACT if name != subject.name]
     scores: dict[str, float] = {}
     for partner in partners:
-        theirs = _sample(Subject(partner), setting, own=False)
+        theirs = _sample(Subject(partner, PARTNER_OPTIONS.get(partner, {})), setting, own=False)
         for name in SCALARS:
             scores[f"{partner} {name}"] = difference_z(mine.means(name), theirs.means(name))
         left, right = components(mine.ww), components(theirs.ww)
@@ -37,7 +38,7 @@ def _sample(subject: Subject, setting: Setting, own: bool) -> Sample:
     key = ("pairwise", subject.name)
     if own or key not in setting.shared:
         seed = setting.seed + (0 if own else 50 + EXACT.index(subject.name))
-        found = sample(subject, worlds.pairwise(), 64, setting.count(250), seed)
+        found = sample(subject, worlds.pairwise(), setting.count(250), seed)
         if own:
             return found
         setting.shared[key] = found

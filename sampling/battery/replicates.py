@@ -48,7 +48,7 @@ def replicates(subject: Subject, setting: Setting) -> Replicates:
 
 
 def _make(subject: Subject, setting: Setting) -> Replicates:
-    problem, rng, n = worlds.replicated(), setting.rng(12), setting.count(640, 64)
+    problem, rng, n = worlds.replicated(), setting.rng(12), setting.replicas(subject, 640)
     truth = oracle.prior(problem, n, rng)
     y = oracle.labels(problem, truth, rng)
     true = oracle.own_scalars(problem, truth, y) if subject.joint else oracle.scalars(problem, truth.w, y)

@@ -14,6 +14,10 @@ from sampling.battery.subject import Chains, Subject
 # Steps between draws: one for samplers whose step is a trajectory or a sweep, more for those whose step is a small move.
 STRIDE = {"mala": 5, "underdamped": 5, "langevin": 5}
 
+# Share of chains and data sets given to a sampler whose transition is dear: tens of gradients, or a whole ladder of temperatures.
+SHARE = {"nuts": 0.25, "tempering": 0.5}
+CHAINS = 64
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -27,6 +31,10 @@ class Setting:
     def count(self, number: int, least: int = 8) -> int:
         """`number` scaled by the effort."""
         return max(least, round(number * self.effort))
+
+    def replicas(self, subject: Subject, number: int) -> int:
+        """`number` of independent chains or data sets, scaled by the effort and by what the sampler can afford."""
+        return max(24, round(number * self.effort * SHARE.get(subject.name, 1.0)))
 
     def rng(self, *words: int) -> np.random.Generator:
         """A generator of its own for each use."""
@@ -53,13 +61,12 @@ def stride(subject: Subject) -> int:
 def sample(
     subject: Subject,
     problem: Problem,
-    chains: int,
     draws: int,
     seed: int,
     visit: Callable[[Chains, Any], dict[str, np.ndarray]] | None = None,
 ) -> Sample:
     """Cold chains, the sampler's own warm-up, then `draws` draws. `visit` adds scalars of its own at each draw."""
-    group = subject.chains(problem, chains, seed)
+    group = subject.chains(problem, max(16, round(CHAINS * SHARE.get(subject.name, 1.0))), seed)
     state = group.warm(group.cold())
     rows: list[dict[str, np.ndarray]] = []
     ww: Any = 0.0
