@@ -84,7 +84,7 @@ class Gibbs:
         A = torch.matmul(s.mT, s).div_(model.scale)
         A.diagonal(dim1=-2, dim2=-1).add_(model.T)
         inverse = torch.cholesky_inverse(torch.linalg.cholesky_ex(A)[0])
-        return inverse, torch.matmul(inverse, model.y)
+        return inverse, torch.matmul(inverse, model.y.unsqueeze(-1)).squeeze(-1)
 
     def _update(self, inverse: Tensor, b: Tensor, phi: Tensor, remove: bool) -> tuple[Tensor, Tensor]:
         """(A -+ phi phi^T/scale)^{-1} and its product with y, by Sherman-Morrison, in place."""
