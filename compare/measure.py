@@ -62,6 +62,7 @@ class Measurement:
     covariance  (4, 4) of the means of d2, Q, fbar_a, residual, in that order
     diagnosis   of sampling.diagnostics.assess: its status gates every verdict
     lambda1     precision of the readout, for Delta2
+    chain_means quantity -> (C,) means over each chain of the series that its mean was taken from, control variates included
     """
 
     quantities: dict[str, Quantity]
@@ -70,6 +71,7 @@ class Measurement:
     lambda1: float
     biased: bool = False
     chains: int = field(default=0)
+    chain_means: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, run: Run, diagnosis: Diagnosis | None = None, reduce: bool = True) -> Measurement:
@@ -84,7 +86,8 @@ class Measurement:
         se = np.array([quantities[name].se for name in CORE])
         covariance = _correlation([used[name] for name in CORE]) * np.outer(se, se)
         lambda1 = float(run.manifest["problem"]["lambda1"])
-        return cls(quantities, covariance, diagnosis, lambda1, run.biased, run.chains)
+        means = {name: one.mean(1) for name, one in used.items()}
+        return cls(quantities, covariance, diagnosis, lambda1, run.biased, run.chains, means)
 
     @property
     def d2(self) -> Quantity:
