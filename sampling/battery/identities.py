@@ -12,7 +12,7 @@ import torch
 from data.problem import Problem
 from sampling.battery import worlds
 from sampling.battery.result import CheckResult, judge, mean_z
-from sampling.battery.setting import Setting, components, sample
+from sampling.battery.setting import Sample, Setting, components, sample
 from sampling.battery.subject import Chains, Subject
 from sampling.observables import STEIN
 from sampling.posterior import Collapsed
@@ -50,7 +50,7 @@ def check(subject: Subject, setting: Setting) -> CheckResult:
     second = np.stack([found.series[f"second{k}"].mean(1) for k in range(problem.N0**2)], 1)
     gap = found.ww - second.reshape(-1, problem.N0, problem.N0)
     scores |= {f"{name} twice": mean_z(value) for name, value in components(gap).items()}
-    scores |= _derivative(subject, problem, setting)
+    scores |= _derivative(subject, found, problem, setting)
     return judge(NAME, scores, setting.false_alarm, "erf, P = 8, N1 = 5, T = 0.5 and beta from 1 to 3", begun)
 
 
@@ -66,18 +66,27 @@ def _stein(truth: Collapsed, problem: Problem, w: np.ndarray) -> dict[str, np.nd
     return {name: scalars[name].numpy() for name in STEIN} | {f"second{k}": flat[:, k] for k in range(flat.shape[1])}
 
 
-def _derivative(subject: Subject, problem: Problem, setting: Setting) -> dict[str, float]:
-    """Both sides from separate runs; chain c of one is paired with chain c of the other, which are independent."""
+def _derivative(subject: Subject, middle: Sample, problem: Problem, setting: Setting) -> dict[str, float]:
+    """Both sides from separate runs; `middle` is the one at the range's middle, the problem's own T, which is a node."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     low, high = BETA
-    betas = 0.5 * (high - low) * nodes + 0.5 * (high + low)
-    draws = setting.count(250)
-    ends = [sample(subject, problem.replace(T=1.0 / beta), draws, setting.seed + 21 + k) for k, beta in enumerate(BETA)]
-    gap = {name: ends[1].means(name) - ends[0].means(name) for name in FOLLOWED}
-    for k, (beta, weight) in enumerate(zip(betas, weights, strict=True)):
-        run = sample(subject, problem.replace(T=1.0 / float(beta)), draws, setting.seed + 31 + k)
-        residual = run.series["residual"]
-        for name in FOLLOWED:
+    draws = setting.count(160)
+
+    def at(beta: float, seed: int) -> Sample:
+        return sample(subject, problem.replace(T=1.0 / beta), draws, setting.seed + seed)
+
+    runs = [
+        middle if node == 0 else at(0.5 * (high - low) * node + 0.5 * (high + low), 23 + k)
+        for k, node in enumerate(nodes)
+    ]
+    first, last = at(low, 21), at(high, 22)
+    scores = {}
+    for name in FOLLOWED:
+        # Chain c of one run is paired with chain c of another, which is independent of it.
+        gap = last.means(name) - first.means(name)
+        for weight, run in zip(weights, runs, strict=True):
+            residual = run.series["residual"]
             product = (run.series[name] - run.series[name].mean()) * (residual - residual.mean())
-            gap[name] = gap[name] + 0.5 * 0.5 * (high - low) * weight * product.mean(1)
-    return {f"d<{name}>/dbeta": mean_z(value) for name, value in gap.items()}
+            gap = gap + 0.25 * (high - low) * weight * product.mean(1)
+        scores[f"d<{name}>/dbeta"] = mean_z(gap)
+    return scores
