@@ -40,7 +40,7 @@ COLUMNS = {
     "wall_seconds gradients seed device dtype status reasons",
     "chains": "N1 T chain start mean se cell_mean cell_se",
     "peak": "N1 curve outcome reason T_min T_max p T_peak T_low T_high height height_se rise rise_se fall fall_se witness "
-    "interpolation flat",
+    "interpolation flat method note",
     "curves": "N1 T alpha level value se",
 }
 

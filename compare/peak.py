@@ -87,13 +87,13 @@ def slopes(values: np.ndarray, residual: np.ndarray, T: float) -> np.ndarray:
 
 
 def measured_peak(
-    points: Sequence[Temperature], *, flat: float, alpha: float = ALPHA, curve: Curve | None = None
+    points: Sequence[Temperature], *, flat: float, alpha: float = ALPHA, curve: Curve | None = None, note: str = ""
 ) -> Peak:
     """The verdict for a measured curve. `flat` > 0 is the size below which a bump is no maximum, in the curve's units.
 
     curve  through the same temperatures, made by multi-temperature reweighting (`compare.reweight`). Without it the curve is the cubic
            Hermite interpolant in log T through the measured values with the measured slopes: both are posterior averages at that T,
-           so no overlap between temperatures is needed.
+           so no overlap between temperatures is needed; `note` may say why
     Raises InputError for repeated temperatures, flat <= 0, or a curve through other temperatures.
     """
     points = sorted(points, key=lambda point: point.T)
@@ -111,9 +111,9 @@ def measured_peak(
     if len(T) < 3 or bad or min(len(point.chains) for point in points) < 2:
         few = "fewer than three temperatures" if not bad else f"the chains did not converge at T = {bad[0]:g}"
         few = few if len(T) < 3 or bad else "errors need two chains or more at every temperature"
-        return Peak("inconclusive", few, **ends, p=math.nan, slopes=slope_table)
+        return Peak("inconclusive", few, **ends, p=math.nan, slopes=slope_table, note=note)
     if curve is None:
-        curve = _through(points)
+        curve = _through(points, note)
     p, best = _rises_and_falls(curve)
     common: dict[str, Any] = {
         "p": p,
@@ -135,13 +135,14 @@ def measured_peak(
     return Peak("inconclusive", "the errors are too large to tell a maximum from none", **common)
 
 
-def _through(points: Sequence[Temperature]) -> Curve:
+def _through(points: Sequence[Temperature], note: str) -> Curve:
     return pointwise(
         np.array([point.T for point in points]),
         [point.chains for point in points],
         [point.slope for point in points],
         mean=np.array([point.mean for point in points]),
         se=np.array([point.se for point in points]),
+        note=note,
     )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from compare.cell import Cell
+    from compare.peak_answer import PeakAnswer
     from theory import Prediction
 
 PAGE, JSON = "report.html", "report.json"
@@ -87,11 +88,25 @@ class Report:
         return frames.frame("curves", frames.curves(self.lines))
 
     @cached_property
+    def peak_verdicts(self) -> list[Any]:
+        """compare.nonmonotone.Verdict of the measured curves and of each level, width by width; none with fewer than three T."""
+        from compare.nonmonotone import peaks
+
+        return peaks(self.cells, self.lines)
+
+    @cached_property
     def peak(self) -> pd.DataFrame:
         """Is <D^2> nonmonotonic in T: the measurement and each level; no rows with fewer than three temperatures."""
-        from compare.nonmonotone import peaks, rows
+        from compare.nonmonotone import rows
 
-        return frames.frame("peak", rows(peaks(self.cells, self.lines)))
+        return frames.frame("peak", rows(self.peak_verdicts))
+
+    @cached_property
+    def peak_answers(self) -> list[PeakAnswer]:
+        """Width by width: is there an interior maximum, is it where Eq. (4) puts it, does Delta2 make it."""
+        from compare.nonmonotone import answers
+
+        return answers(self.cells, self.peak_verdicts)
 
     @property
     def margin(self) -> float:
@@ -142,6 +157,7 @@ class Report:
             "settings": self.settings,
             "cells": [cell.to_dict() for cell in self.cells],
             "peak": self.peak.to_dict(orient="records"),
+            "peak_answers": [vars(one) | {"sentence": one.sentence} for one in self.peak_answers],
             "runs": self.runs.to_dict(orient="records"),
             "software": software(),
             "made": self.made,

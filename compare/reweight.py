@@ -13,6 +13,7 @@ from compare.curve import GRID, Curve, grid
 from data.errors import InputError
 
 OVERLAP = 0.03  # least share of draws that neighbouring temperatures exchange (Klimovich, Shirts & Mobley, JCAMD 29, 397 (2015))
+REACH = 4.0  # largest ratio of neighbouring T that is worth trying
 FEWEST = 4  # temperatures: the log-likelihood between them is a cubic spline
 MOST_ROWS = 200_000  # draws over all temperatures; longer runs are thinned evenly
 TOLERANCE = 1e-10

@@ -110,7 +110,7 @@ def sample(
             seed=_seed(seed, index),
             checkpoint=None if folder is None else store.checkpoint_path(folder, problem),
             progress=told(name, index + 1, len(listed)),
-            **sampling,
+            **{"temperatures": _ladder(problem, listed, str(sampling.get("device", "cpu"))), **sampling},
         )
         if path is not None and folder is not None:
             one.save(path)
@@ -120,6 +120,20 @@ def sample(
     if folder is not None:
         (folder / UNFINISHED).unlink(missing_ok=True)
     return found
+
+
+def _ladder(problem: Problem, listed: list[Problem], device: str) -> list[float] | None:
+    """The temperatures at which a run records log-likelihoods, for reweighting between those of its width (compare.reweight).
+
+    All of them and the points midway, where there are enough and neighbours are near enough to overlap. On a GPU the small
+    eigenproblems of every draw cost more than the draw does: there they are left out.
+    """
+    from compare.reweight import FEWEST, REACH
+
+    T = np.array(sorted(p.T for p in listed if p.N1 == problem.N1))
+    if device != "cpu" or len(T) < FEWEST or (T[1:] / T[:-1]).max() > REACH:
+        return None
+    return sorted([*T.tolist(), *np.sqrt(T[1:] * T[:-1]).tolist()])
 
 
 def reread(folder: str | Path, *, stage: Stage | None = None) -> Report:

@@ -47,7 +47,7 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
     script = (HERE / "page.js").read_text(encoding="utf-8")
     tables = shown(report)
     by_name = {figure.name: figure for figure in figures}
-    peak_sentence = sentences.peak(report.peak)
+    peak_sentence = f"{sentences.peak(report.peak)} {sentences.peak_answers(report.peak_answers)}".strip()
     present = {
         "decomposition": "decomposition" in tables,
         "weights": "weights_fit" in tables or "weights" in by_name,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from compare.peak_answer import FACTOR
 from compare.report.wording import LEVELS, PARTS, label, number, percent, with_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from compare.peak_answer import PeakAnswer
     from compare.result import Report
 
 
@@ -230,6 +234,29 @@ def peak(table: pd.DataFrame) -> str:
                 told.append(f"{_name(row.curve)} cannot tell")
         said.append(text + ". " + (_capital(listed(told)) + "." if told else ""))
     return " ".join(said).strip()
+
+
+def peak_answers(answers: Sequence[PeakAnswer]) -> str:
+    """Whether the maximum is where Eq. (4) puts it, and whether Delta2 makes it."""
+    said = []
+    for one in answers:
+        where = "" if len(answers) == 1 else f"At N₁ = {one.N1}: "
+        if one.has_maximum == "yes":
+            place = {
+                "agrees": f"the measured maximum is where Eq. (4) puts it, within a factor of {FACTOR:g} in T",
+                "differs": "the measured maximum is not where Eq. (4) puts it",
+            }.get(one.place, "whether the measured maximum is where Eq. (4) puts it is undecided")
+            said.append(where + (place if where else _capital(place)) + ".")
+            if one.delta2 is not None and math.isfinite(one.delta2.rise_share[0] + one.delta2.fall_share[0]):
+                shares = " and ".join(
+                    f"({with_error(100 * share, 100 * se)}) % of the {side}"
+                    for side, (share, se) in (("rise", one.delta2.rise_share), ("fall", one.delta2.fall_share))
+                )
+                made = {"yes": "Δ₂ makes it", "no": "Δ₂ does not make it"}.get(
+                    one.delta2.outcome, "Whether Δ₂ makes it is undecided"
+                )
+                said.append(f"{made}: its measured part is {shares}.")
+    return " ".join(said)
 
 
 def _capital(text: str) -> str:
