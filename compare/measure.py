@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sampling.agreement import spread_p, within
-from sampling.diagnostics import Diagnosis, assess, estimate
+from sampling.diagnostics import Diagnosis, Estimate, assess, estimate
 
 if TYPE_CHECKING:
     from sampling.run import Run
@@ -82,7 +82,11 @@ class Measurement:
         quantities, used = {}, {}
         for name in (*CORE, "d2_labels", "norm_w", "loglik"):
             if name in run.series:
-                quantities[name], used[name] = _quantity(run.series[name], controls, reducible=name != "loglik")
+                raw = diagnosis.table.get(name)
+                kept = None if name == "loglik" else controls
+                quantities[name], used[name] = _quantity(
+                    run.series[name], kept, estimate(run.series[name]) if raw is None else raw
+                )
         se = np.array([quantities[name].se for name in CORE])
         covariance = _correlation([used[name] for name in CORE]) * np.outer(se, se)
         lambda1 = float(run.manifest["problem"]["lambda1"])
@@ -161,12 +165,11 @@ def correction(values: np.ndarray, controls: np.ndarray) -> np.ndarray:
     return out
 
 
-def _quantity(values: np.ndarray, controls: np.ndarray | None, reducible: bool) -> tuple[Quantity, np.ndarray]:
-    """The Quantity of a series, and the series that it was taken from."""
-    raw = estimate(values)
+def _quantity(values: np.ndarray, controls: np.ndarray | None, raw: Estimate) -> tuple[Quantity, np.ndarray]:
+    """The Quantity of a series, and the series that it was taken from; `raw` is what its draws say alone."""
     raw_se, raw_dof, raw_p = _error(values, raw.mcse)
     plain = Quantity(raw.mean, raw_se, raw.ess_bulk, raw.rhat, raw.mean, raw_se, dof=raw_dof, spread_p=raw_p)
-    if controls is None or not reducible or not raw.mcse > 0 or not np.isfinite(controls).all():
+    if controls is None or not raw.mcse > 0 or not np.isfinite(controls).all():
         return plain, values
     explained = correction(values, controls)
     shift = _mcse(explained)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,25 +57,32 @@ def random_effects(differences: np.ndarray, errors: np.ndarray, level: float = 0
         raise InputError("each difference needs a finite value and a standard error > 0")
     if not 0 < level < 1:
         raise InputError(f"level = {level}: it lies between 0 and 1")
-
-    def heterogeneity(tau2: float) -> float:
-        weight = 1.0 / (s**2 + tau2)
-        return float(weight @ (d - (weight @ d) / weight.sum()) ** 2)
-
-    tau = math.sqrt(_root(heterogeneity, n - 1.0, d))
+    tau, mean, se = _combine(d, s)
     tail = (1.0 - level) / 2.0
-    tau_low = math.sqrt(_root(heterogeneity, float(chi2.isf(tail, n - 1)), d))
-    tau_high = math.sqrt(_root(heterogeneity, float(chi2.ppf(tail, n - 1)), d))
-    weight = 1.0 / (s**2 + tau**2)
-    mean = float(np.average(d, weights=weight))
-    se = math.sqrt(float((weight * (d - mean) ** 2).sum()) / ((n - 1) * float(weight.sum())))
+    tau_low = math.sqrt(_root(lambda tau2: _heterogeneity(tau2, d, s), float(chi2.isf(tail, n - 1)), d))
+    tau_high = math.sqrt(_root(lambda tau2: _heterogeneity(tau2, d, s), float(chi2.ppf(tail, n - 1)), d))
     half = float(student.isf(tail, n - 1)) * se
     reach = float(student.isf(tail, n - 2)) * math.hypot(tau, se)
-    q = heterogeneity(0.0)
+    q = _heterogeneity(0.0, d, s)
     return RandomEffects(
         n, mean, se, mean - half, mean + half, tau, tau_low, tau_high, mean - reach, mean + reach, q,
         float(chi2.sf(q, n - 1)), level,
     )  # fmt: skip
+
+
+def _heterogeneity(tau2: float, d: np.ndarray, s: np.ndarray) -> float:
+    """Cochran's Q of differences d with errors s, were the spread between subsets tau2."""
+    weight = 1.0 / (s**2 + tau2)
+    return float(weight @ (d - (weight @ d) / weight.sum()) ** 2)
+
+
+def _combine(d: np.ndarray, s: np.ndarray) -> tuple[float, float, float]:
+    """(tau, mean, se): Paule-Mandel spread, random-effects mean, Hartung-Knapp error."""
+    n = len(d)
+    tau2 = _root(lambda tau2: _heterogeneity(tau2, d, s), n - 1.0, d)
+    weight = 1.0 / (s**2 + tau2)
+    mean = float((weight @ d) / weight.sum())
+    return math.sqrt(tau2), mean, math.sqrt(_heterogeneity(tau2, d, s) / ((n - 1) * float(weight.sum())))
 
 
 @dataclass(frozen=True)
@@ -129,14 +137,16 @@ def across(
         reason = "the mean effect measured - prior is not resolved, so there is no margin to test against"
         return Across("inconclusive", reason, difference, relative, margin, alpha)
 
-    def side(shift: float, level: float) -> RandomEffects:
-        error = np.hypot((1.0 + shift * sign) * sm, sp)
-        return random_effects(m - p + shift * sign * effect, error, level=level)
+    def t_value(shift: float) -> float:
+        """Of the mean of difference + shift |effect|."""
+        _, mean, se = _combine(m - p + shift * sign * effect, np.hypot((1.0 + shift * sign) * sm, sp))
+        return mean / se if se > 0 else math.copysign(math.inf, mean)
 
-    one_sided, two_sided = 1.0 - 2.0 * alpha, 1.0 - alpha
-    if side(-margin, one_sided).high < 0.0 < side(margin, one_sided).low:
+    above, below = t_value(-margin), t_value(margin)
+    one_sided, two_sided = (float(student.isf(tail, len(m) - 1)) for tail in (alpha, alpha / 2.0))
+    if above < -one_sided and below > one_sided:
         outcome, reason = "agrees", "the mean difference lies inside the margin"
-    elif side(-margin, two_sided).low > 0.0 or side(margin, two_sided).high < 0.0:
+    elif above > two_sided or below < -two_sided:
         outcome, reason = "differs", "the mean difference lies outside the margin"
     else:
         outcome, reason = (
@@ -146,7 +156,7 @@ def across(
     return Across(outcome, reason, difference, relative, margin, alpha)
 
 
-def _root(heterogeneity, goal: float, d: np.ndarray) -> float:  # type: ignore[no-untyped-def]
+def _root(heterogeneity: Callable[[float], float], goal: float, d: np.ndarray) -> float:
     """tau^2 >= 0 where the statistic, which falls with tau^2, reaches `goal`; 0 where it never was above it."""
     if heterogeneity(0.0) <= goal:
         return 0.0

@@ -11,17 +11,17 @@ from sampling.diagnostics import Diagnosis
 
 @pytest.fixture(scope="module")
 def many():
-    """200 measurements of the same truth. The variance of z is known to 10%; 1.05 is expected, for the mcse is itself estimated."""
+    """150 measurements of the same truth. The variance of z is known to 12%; 1.05 is expected, for the mcse is itself estimated."""
     rng = np.random.default_rng(0)
     passed = Diagnosis("ok", (), {})  # the gate is tested elsewhere, and costs most of the time
-    return [Measurement.of(synthetic.run(rng, draws=200, chains=16), passed) for _ in range(200)]
+    return [Measurement.of(synthetic.run(rng, draws=200, chains=16), passed) for _ in range(150)]
 
 
 def test_errors_are_calibrated_and_control_variates_cut_them(many):
-    """z of the mean has variance 1.05 within 4 standard errors of a variance from 200 runs."""
+    """z of the mean has variance 1.05 within 4 standard errors of a variance from 150 runs."""
     for name, truth in (("d2", 10.0), ("Q", 1.2), ("fbar_a", 1.8)):
         z = np.array([(m.quantities[name].mean - truth) / m.quantities[name].se for m in many])
-        assert 0.65 < z.var() < 1.45, name
+        assert 0.6 < z.var() < 1.52, name
         assert abs(z.mean()) < 0.3, name
     reductions = np.array([m.d2.reduction for m in many])
     assert np.median(reductions) == pytest.approx(1 / np.sqrt(1 - 0.9**2), rel=0.1)
@@ -29,7 +29,7 @@ def test_errors_are_calibrated_and_control_variates_cut_them(many):
 
 
 def rates(many, of_margin, signs=(1, -1), inflation=1.0):
-    """(agrees, differs) shares over 200 runs x 3 quantities x signs, the prediction off by `of_margin`(one run's power) margins.
+    """(agrees, differs) shares over 150 runs x 3 quantities x signs, the prediction off by `of_margin`(one run's power) margins.
 
     The effect is 1,000 standard errors and the margin a tenth of it, so that the rates at the margin are those of one side.
     """
@@ -46,17 +46,17 @@ def rates(many, of_margin, signs=(1, -1), inflation=1.0):
 
 
 def test_the_false_alarm_rate_and_the_power_of_verdicts_on_autocorrelated_chains(many):
-    """From AR(1) chains to the verdict: over 1,200 outcomes a rate of 5% has a standard error of 0.63%."""
+    """From AR(1) chains to the verdict: over 900 outcomes a rate of 5% has a standard error of 0.73%."""
 
     def margin(one):
         return 100 * one.difference_se
 
     agrees, differs = rates(many, margin)
-    assert 0.025 < agrees < 0.075
-    assert differs < 0.043  # 2.5%, + 4 standard errors
+    assert 0.021 < agrees < 0.079
+    assert differs < 0.046  # 2.5%, + 4 standard errors
     assert rates(many, lambda one: 0.0) == (1.0, 0.0), "the stated power is 1"
-    # A prediction above the truth is the harder side; 600 outcomes, of which 80% has a standard error of 1.6%
-    assert abs(rates(many, lambda one: one.detectable, signs=(1,))[1] - 0.8) < 0.065
+    # A prediction above the truth is the harder side; 450 outcomes, of which 80% has a standard error of 1.9%
+    assert abs(rates(many, lambda one: one.detectable, signs=(1,))[1] - 0.8) < 0.075
     # The control: integrated autocorrelation time 1.86, forgotten, makes the normal quantile of 1.645 one of 1.2.
     assert rates(many, margin, inflation=np.sqrt(1.3 / 0.7))[0] > 0.09
 
@@ -81,7 +81,7 @@ def test_delta1_and_delta2_carry_the_right_errors(many):
         ([m.delta1(prior) for m in many], prior + truth2 - 10.0),
     ):
         z = np.array([(one.value - truth) / one.se for one in found])
-        assert 0.65 < z.var() < 1.45
+        assert 0.6 < z.var() < 1.52
 
 
 def test_a_control_variate_that_is_not_of_mean_zero_is_not_used():
@@ -117,7 +117,7 @@ def test_combinations_carry_the_covariance(many):
     """Delta2_m - D^2/2 against the spread over runs; its parts are correlated through fbar_a and D^2."""
     found = [m.combination(-0.5, 1.0) for m in many]
     z = np.array([(one.value - (1.8**2 / 1.2 - 5.0)) / one.se for one in found])
-    assert 0.65 < z.var() < 1.45
+    assert 0.6 < z.var() < 1.52
 
 
 def test_y_zero_leaves_delta1_alone():

@@ -27,7 +27,7 @@ def exact(T):
     return -N / (1 + T) ** 2 - N * T / (1 + T)
 
 
-def draws(rng, ladder=LADDER, at=FINE, chains=16, count=60, rho=0.5):
+def draws(rng, ladder=LADDER, at=FINE, chains=16, count=40, rho=0.5):
     """(values, loglik) of autocorrelated chains at every T of the ladder: AR(1) in x, integrated autocorrelation time 3 at rho = 0.5."""
     values, tables = [], []
     for T in ladder:

@@ -44,7 +44,7 @@ def population(rng, relative, *, tau=0.02, se=0.02, n=10):
     return measured, np.full(n, se), predicted, 0.0, prior
 
 
-def shares(relative, trials=400, **options):
+def shares(relative, trials=250, **options):
     rng = np.random.default_rng(3)
     found = []
     for _ in range(trials):
@@ -54,14 +54,14 @@ def shares(relative, trials=400, **options):
 
 
 def test_the_verdict_over_subsets_is_calibrated():
-    """400 populations: a rate of 5% has a standard error of 1.1%, one of 2.5% of 0.8%."""
+    """250 populations: a rate of 5% has a standard error of 1.4%, one of 2.5% of 1%."""
     for side in (1, -1):
         at_margin = shares(side * 0.1)
-        assert 0.01 < at_margin["agrees"] < 0.095
-        assert at_margin["differs"] < 0.057
-    assert shares(0.0, trials=100)["agrees"] > 0.95
-    assert shares(0.2, trials=100)["differs"] > 0.95
-    assert shares(0.05, trials=100, tau=0.3)["inconclusive"] > 0.8
+        assert 0.004 < at_margin["agrees"] < 0.106
+        assert at_margin["differs"] < 0.065
+    assert shares(0.0, trials=60)["agrees"] > 0.95
+    assert shares(0.2, trials=60)["differs"] > 0.95
+    assert shares(0.05, trials=60, tau=0.3)["inconclusive"] > 0.8
 
 
 def test_relative_differences_and_unresolved_effects():
