@@ -58,7 +58,8 @@ def run(
     effort       factor on the numbers of draws: below 1 quicker and less sharp, above 1 slower and sharper; the false-alarm rate stays
     false_alarm  probability that a correct sampler fails any item, shared equally by the items that involve chance
     controls     after each item, run it on a spoiled sampler; that result, named "... control", passes if the item FAILS there
-    options      the sampler's own, as for `sampling.run`, and density="joint" or "collapsed" where there is a choice
+    options      the sampler's own, as for `sampling.run`: density="joint" or "collapsed" where there is a choice, warmup (steps),
+                 and those of its `build`
 
     An unadjusted sampler (langevin) is biased and must fail. Raises InputError for an unknown sampler, check or option.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from sampling.battery import worlds
 from sampling.battery.result import CheckResult, difference_z, judge
@@ -16,11 +17,11 @@ PARTNER_OPTIONS = {"nuts": {"density": "collapsed"}}  # as exact as the joint de
 SCALARS = ("d2", "Q", "fbar_a", "residual", "norm_w")
 
 
-def check(subject: Subject, setting: Setting) -> CheckResult:
-    """Welch's t between chain means, for each partner, scalar and <w_h w_h>."""
+def check(subject: Subject, setting: Setting, partners: Sequence[str] = EXACT) -> CheckResult:
+    """Welch's t between chain means, for each partner but itself, each scalar and each <w_h w_k>."""
     begun = time.monotonic()
     mine = _sample(subject, setting, own=True)
-    partners = [name for name in EXACT if name != subject.name]
+    partners = [name for name in partners if name != subject.name]
     scores: dict[str, float] = {}
     for partner in partners:
         theirs = _sample(Subject(partner, PARTNER_OPTIONS.get(partner, {})), setting, own=False)

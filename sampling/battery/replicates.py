@@ -41,7 +41,7 @@ class Replicates:
 
 def replicates(subject: Subject, setting: Setting) -> Replicates:
     """Made once for each subject and setting."""
-    key = ("replicates", id(subject))
+    key = ("replicates", subject.key)
     if key not in setting.shared:
         setting.shared[key] = _make(subject, setting)
     return setting.shared[key]

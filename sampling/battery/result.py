@@ -80,15 +80,15 @@ def difference_z(left: np.ndarray, right: np.ndarray) -> float:
 
 def p_to_z(p: float) -> float:
     """|z| of a two-sided p-value."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    return min(CAP, float(norm.isf(0.5 * p))) if p > 0 else CAP
+    return min(CAP, -float(ndtri(0.5 * p))) if p > 0 else CAP
 
 
 def _normal_score(t: float, dof: float) -> float:
-    from scipy.stats import t as student
+    from scipy.special import stdtr
 
-    return math.copysign(p_to_z(2.0 * float(student.sf(abs(t), dof))), t)
+    return math.copysign(p_to_z(2.0 * float(stdtr(dof, -abs(t)))), t)
 
 
 def autocorrelation_time(values: np.ndarray) -> float:

@@ -78,6 +78,12 @@ class Subject:
             raise InputError(f"sampler = {self.name!r} is unknown ({', '.join(samplers())})")
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """What makes two subjects the same."""
+        options = tuple(sorted((name, repr(value)) for name, value in self.options.items()))
+        return self.name, options, self.problem_map, self.target_map, self.kernel_map
+
+    @property
     def joint(self) -> bool:
         """Whether it samples (w, v) rather than the collapsed density of w."""
         return self.options.get("density", DENSITY.get(self.name, "joint")) == "joint"
