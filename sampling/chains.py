@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
-import hashlib
-import importlib
-import importlib.metadata
-import json
-import os
-import platform
-import signal
-import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,53 +14,25 @@ from torch import Tensor
 from data.errors import InputError
 from data.problem import Problem
 from sampling import checkpoint as files
-from sampling import observables
+from sampling import guards, observables
 from sampling.diagnostics import MIN_ESS, RHAT_LIMIT, estimate
 from sampling.lanes import LaneKernel
-from sampling.model import Model
-from sampling.posterior import Collapsed, Joint
 from sampling.protocol import Streams
+from sampling.provenance import device_name, git_commit, precision, versions
 from sampling.run import Run
 from sampling.series import SeriesStore
+from sampling.settings import Settings, build, samplers, whole
+
+__all__ = ["Interrupted", "run", "samplers"]
 
 Progress = Callable[[dict[str, Any]], None]
 
-# Warm-up steps that each sampler is given when none are asked for: what its adaptation and its slowest start need.
-WARMUP = {"hmc": 300, "tempering": 400, "gibbs": 100, "underdamped": 1500, "mala": 2000, "langevin": 2000}
-DENSITY = {"hmc": "collapsed", "tempering": "collapsed", "gibbs": "collapsed", "underdamped": "collapsed"}
-DTYPES = {"float64": torch.float64, "float32": torch.float32}
 BLOCK = 25  # steps between looks at the clock, the precision and the checkpoint
 MAX_DRAWS = 100_000
 
 
 class Interrupted(RuntimeError):
     """The run was stopped by the user; what it had is in the checkpoint, when there is one."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What decides the numbers of a run; a checkpoint is only resumed under equal settings."""
-
-    sampler: str
-    chains: int
-    seed: int
-    warmup: int
-    thin: int
-    starts: tuple[str, ...]
-    device: str
-    dtype: str
-    temperatures: tuple[float, ...]
-    max_kept: int
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def key(self, problem: Problem) -> str:
-        """sha256 of the settings and the problem."""
-        return hashlib.sha256(json.dumps([vars(self), problem.fingerprint], sort_keys=True).encode()).hexdigest()
-
-
-def samplers() -> list[str]:
-    """Names that `run` takes."""
-    return [*WARMUP, "nuts"]
 
 
 def run(
@@ -92,6 +52,7 @@ def run(
     thin: int = 1,
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 30.0,
+    save: str | Path | None = None,
     progress: Progress | None = None,
     temperatures: Sequence[float] | None = None,
     max_kept: int = 20_000,
@@ -110,16 +71,31 @@ def run(
     thin     steps between recorded draws
     checkpoint  path of a file written every `checkpoint_seconds`; where it exists the run goes on from it, and ends with exactly
              the numbers of an uninterrupted run on the same machine. Ctrl-C writes it and raises Interrupted
+    save     path at which the Run is stored before its checkpoint is removed, so that no kill can lose it
     temperatures  log-likelihoods at these T are recorded too (series loglik_T), for reweighting between them
     options  the sampler's own (its `build`), and density="joint" or "collapsed" for mala and langevin
 
     Raises InputError for bad input, Interrupted after Ctrl-C.
     """
-    settings = _settings(
-        problem, sampler, chains, seed, warmup, thin, starts, device, dtype, temperatures, max_kept, options
+    settings = Settings.of(
+        sampler=sampler,
+        chains=chains,
+        seed=seed,
+        warmup=warmup,
+        thin=thin,
+        starts=starts,
+        device=device,
+        dtype=dtype,
+        temperatures=temperatures,
+        max_kept=max_kept,
+        options=options,
     )
-    if draws is not None and draws < 1:
-        raise InputError(f"draws = {draws}: at least one draw a chain")
+    if draws is not None:
+        whole("draws", draws, 1)
+    if threads is not None:
+        whole("threads", threads, 1)
+    if budget_seconds is not None and not budget_seconds > 0:
+        raise InputError(f"budget_seconds = {budget_seconds}: the most seconds of sampling must be > 0")
     if draws is None and target is None:
         target = 0.003
     if target is not None and not 0 < target < 1:
@@ -127,8 +103,11 @@ def run(
     if sampler == "nuts":
         from sampling.reference import run_nuts
 
-        return run_nuts(problem, settings, draws=draws or 1000, progress=progress)
-    with _threads(settings, threads) as lanes, _signals() as asked:
+        found = run_nuts(problem, settings, draws=draws or 1000, progress=progress)
+        if save is not None:
+            found.save(save)
+        return found
+    with guards.arithmetic(settings.device, settings.chains, threads) as lanes, guards.signals() as asked:
         job = _Job(problem, settings, lanes, progress, checkpoint, checkpoint_seconds, asked)
         try:
             job.start()
@@ -136,115 +115,11 @@ def run(
             job.sample(draws, target, budget_seconds)
         finally:
             job.close()
-        return job.result()
-
-
-def _settings(
-    problem: Problem,
-    sampler: str,
-    chains: int,
-    seed: int,
-    warmup: int | None,
-    thin: int,
-    starts: Sequence[str],
-    device: str,
-    dtype: str,
-    temperatures: Sequence[float] | None,
-    max_kept: int,
-    options: dict[str, Any],
-) -> Settings:
-    if sampler not in samplers():
-        near = difflib.get_close_matches(sampler, samplers(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"sampler = {sampler!r} is unknown ({', '.join(samplers())}){hint}")
-    if dtype not in DTYPES:
-        raise InputError(f"dtype = {dtype!r}: choose float64 or float32")
-    for name, value, least in (("chains", chains, 1), ("thin", thin, 1), ("seed", seed, 0), ("warmup", warmup or 0, 0)):
-        if int(value) != value or value < least:
-            raise InputError(f"{name} = {value}: it must be a whole number >= {least}")
-    if device != "cpu":
-        try:
-            torch.empty(1, device=device)
-        except (RuntimeError, AssertionError) as error:
-            raise InputError(
-                f"device = {device!r} cannot be used here ({str(error).splitlines()[0]}); take cpu"
-            ) from error
-    if not starts:
-        raise InputError("starts is empty: name at least one kind of start")
-    grid = tuple(float(T) for T in temperatures or ())
-    if any(not T > 0 for T in grid):
-        raise InputError(f"temperatures = {list(grid)}: each must be > 0")
-    return Settings(
-        sampler=sampler,
-        chains=int(chains),
-        seed=int(seed),
-        warmup=WARMUP.get(sampler, 500) if warmup is None else int(warmup),
-        thin=int(thin),
-        starts=tuple(starts[i % len(starts)] for i in range(int(chains))),
-        device=device,
-        dtype=dtype,
-        temperatures=grid,
-        max_kept=max_kept,
-        options=dict(options),
-    )
-
-
-@contextlib.contextmanager
-def _threads(settings: Settings, threads: int | None) -> Iterator[int]:
-    """Spread chains over CPU lanes of serial torch, and turn TF32 off on a GPU; what was set before comes back after."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-    threads = available if threads is None else max(1, int(threads))
-    lanes = min(threads, settings.chains) if settings.device == "cpu" else 1
-    before = torch.get_num_threads(), torch.backends.cuda.matmul.allow_tf32
-    torch.set_num_threads(max(1, threads // lanes))
-    torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        yield lanes
-    finally:
-        torch.set_num_threads(before[0])
-        torch.backends.cuda.matmul.allow_tf32 = before[1]
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect SIGINT, SIGTERM and SIGUSR1 instead of dying in the middle of a step; a second SIGINT interrupts at once.
-
-    Job schedulers send TERM or USR1 before they end a job. Outside the main thread signals cannot be caught: the list stays empty.
-    """
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def note(number: int, frame: Any) -> None:
-        if asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    caught = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name)]
-    before = {number: signal.signal(number, note) for number in caught}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def build(problem: Problem, settings: Settings) -> Any:
-    """The kernel of the settings on its target: collapsed, or joint for mala and langevin unless density says otherwise."""
-    options = dict(settings.options)
-    density = options.pop("density", DENSITY.get(settings.sampler, "joint"))
-    if density not in ("joint", "collapsed"):
-        raise InputError(f"density = {density!r}: choose joint or collapsed")
-    if density == "joint" and settings.sampler in DENSITY:
-        raise InputError(f"{settings.sampler} samples the collapsed density only; take density=collapsed")
-    model = Model.of(problem, settings.device, DTYPES[settings.dtype])
-    target = Joint(model) if density == "joint" else Collapsed(model)
-    module = importlib.import_module(f"sampling.{settings.sampler}")
-    try:
-        return module.build(target, max(settings.warmup, 1), **options)
-    except TypeError as error:
-        raise InputError(f"{settings.sampler} does not take these options: {sorted(options)} ({error})") from error
+        found = job.result()
+        if save is not None:
+            found.save(save)
+        job.discard()
+        return found
 
 
 class _Job:
@@ -435,7 +310,7 @@ class _Job:
         count = max(self.drawn, 1)
         sums = {name: (value / count).cpu().numpy() for name, value in self.sums.items()}
         tools, reduction = self.target.instruments, self.target.model.reduction
-        found = Run(
+        return Run(
             series=self.store.series(),
             sums=sums,
             basis=reduction.V @ tools.basis.double().cpu().numpy(),
@@ -444,9 +319,11 @@ class _Job:
             manifest=self._manifest(),
             biased=self.kernel.biased,
         )
+
+    def discard(self) -> None:
+        """Remove the checkpoint: the Run is the result now."""
         if self.path is not None:
-            self.path.unlink(missing_ok=True)  # the Run is the result now
-        return found
+            self.path.unlink(missing_ok=True)
 
     def _manifest(self) -> dict[str, Any]:
         settings, steps = self.settings, max(self.tally["steps"], 1.0)
@@ -471,7 +348,7 @@ class _Job:
             "resumed": self.resumed,
             "device": device_name(settings.device),
             "dtype": settings.dtype,
-            "tf32": False,
+            "tf32": precision()["cuda"] != "ieee",
             "rank": self.target.model.r,
             "problem": self.problem.describe(),
             "versions": versions(),
@@ -480,36 +357,3 @@ class _Job:
         if hasattr(self.kernel, "report"):
             manifest["tempering"] = self.kernel.report(self.state)
         return manifest
-
-
-def device_name(device: str) -> str:
-    """The device in words: the GPU's name, or the processor's architecture."""
-    if device.startswith("cuda"):
-        return f"{device} ({torch.cuda.get_device_name(device)})"
-    return f"{device} ({platform.machine()})"
-
-
-def versions() -> dict[str, str]:
-    """Versions of what made the numbers."""
-    found = {"python": platform.python_version()}
-    for name in ("saddlecheck", "torch", "numpy", "scipy", "arviz", "jax", "numpyro", "xarray"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
-
-
-def git_commit() -> str | None:
-    """The commit of the checkout that the code runs from, with "+changes" where files differ; None outside a checkout."""
-    root = Path(__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-
-    def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(root), *words], capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None

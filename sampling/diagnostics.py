@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sampling.agreement import Within, spread_p, starts_p, within
+
 if TYPE_CHECKING:
     import pandas
 
@@ -82,9 +84,9 @@ def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -
     """Whether a run may carry a verdict.
 
     Inconclusive when, for any of D^2, Q, residual, log-likelihood: R-hat > rhat_limit; bulk or tail ESS < min_ess; the spread of
-    the chain means is larger than the autocorrelation-aware error allows (chi^2 test on C - 1 degrees of freedom, false-alarm
-    rate 1e-3 over all scalars); or the kinds of start disagree (Welch t test of their chain means for each pair, 1e-3 over all
-    pairs and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
+    the chain means is larger, or smaller, than the autocorrelation within chains allows (F test of `agreement.spread_p`, false-alarm
+    rate 1e-3 over all scalars and both sides); or the kinds of start disagree (t test for each pair on the error from within
+    chains, 1e-3 over all pairs and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
     """
     reasons: list[str] = []
     table = {name: estimate(value) for name, value in run.series.items() if value.ndim == 2}
@@ -100,54 +102,48 @@ def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -
         if not min(one.ess_bulk, one.ess_tail) >= min_ess:
             least = min(one.ess_bulk, one.ess_tail)
             reasons.append(f"effective draws of {name}: {least:.0f} < {min_ess:.0f}")
-    reasons += _spread_clash(run, table) + _starts_clash(run)
+    reasons += _spread_clash(run) + _starts_clash(run)
     nan_share = float(run.manifest.get("nan_share", 0.0))
     if nan_share > 0.01:
         reasons.append(f"{100 * nan_share:.1f}% of the energies were NaN")
     return Diagnosis("inconclusive" if reasons else "ok", tuple(reasons), table)
 
 
-def _spread_clash(run: Run, table: dict[str, Estimate]) -> list[str]:
-    """Chains whose means differ by more than their own errors allow: a slow mode that no single chain shows."""
-    from scipy.stats import chi2
-
+def _spread_clash(run: Run) -> list[str]:
+    """Chains whose means differ by more than their own errors allow: a slow mode that no single chain shows; or by far less."""
+    if run.chains < 2:
+        return []
     reasons = []
-    for name in GATES:
-        one = table[name]
-        if run.chains < 2 or not one.mcse > 0:
-            continue
-        statistic = (run.chains - 1) * (one.mcse_between / one.mcse) ** 2
-        if statistic > _inflated(run.chains - 1, one.ess_bulk, chi2.isf(FALSE_ALARM / len(GATES), run.chains - 1)):
+    limit = FALSE_ALARM / (2 * len(GATES))
+    for name, one in _within(run).items():
+        wide, narrow = spread_p(one)
+        ratio = float(one.means.std(ddof=1)) / math.sqrt(one.variance)
+        if wide < limit:
             reasons.append(
-                f"chain means of {name} spread {one.mcse_between / one.mcse:.1f} times more than their errors allow"
+                f"chain means of {name} spread {ratio:.1f} times more than their errors allow (p = {wide:.1g})"
+            )
+        elif narrow < limit:
+            reasons.append(
+                f"chain means of {name} lie {1 / max(ratio, 1e-9):.1f} times closer than independent chains would"
             )
     return reasons
 
 
-def _inflated(dof: int, ess: float, threshold: float) -> float:
-    """The chi^2 threshold allowing for the error of the estimated mcse itself, relative variance about 2/ess of its square.
-
-    The estimated autocorrelation time has a relative error of order sqrt(window/draws); 30% on the variance covers runs down to a
-    few hundred effective draws and leaves the test sharp against the factor of 2 and more that a slow mode makes.
-    """
-    return threshold * (1.3 if ess < 1000 else 1.15) if dof else threshold
+def _within(run: Run) -> dict[str, Within]:
+    """What chains say of their own errors, for each gate scalar that is finite and varies."""
+    series = {name: run.series[name] for name in GATES}
+    usable = {name: x for name, x in series.items() if x.shape[1] >= 4 and np.isfinite(x).all()}
+    return {name: within(x) for name, x in usable.items() if np.ptp(x) > 1e-13 * abs(x).max()}
 
 
 def _starts_clash(run: Run) -> list[str]:
-    """Pairs of kinds of start whose chain means differ (Welch t, two-sided, Bonferroni over pairs and scalars)."""
-    from scipy.stats import ttest_ind
-
+    """Pairs of kinds of start whose chain means differ (t test, two-sided, Bonferroni over pairs and scalars)."""
     kinds = sorted(set(run.starts))
     pairs = [(left, right) for i, left in enumerate(kinds) for right in kinds[i + 1 :]]
     found = []
     for left, right in pairs:
-        for name in GATES:
-            means = run.series[name].mean(1)
-            groups = [means[[kind == which for kind in run.starts]] for which in (left, right)]
-            if min(len(group) for group in groups) < 2 or np.ptp(means) == 0:
-                continue
-            p = float(ttest_ind(*groups, equal_var=False).pvalue)
+        for name, one in _within(run).items():
+            gap, p = starts_p(one, run.starts, left, right)
             if p < FALSE_ALARM / (len(pairs) * len(GATES)):
-                gap = float(groups[0].mean() - groups[1].mean())
                 found.append(f"starts disagree on {name}: {left} minus {right} is {gap:.3g} (p = {p:.1g})")
     return found
