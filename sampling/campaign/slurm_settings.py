@@ -36,10 +36,10 @@ class Resources(BaseModel):
     qos: Name | None = None
     constraint: Constraint | None = None
     time: Time | None = Field(
-        None, description="[days-]hours:minutes:seconds that a job may take, its restarts counted anew"
+        default=None, description="[days-]hours:minutes:seconds that a job may take, its restarts counted anew"
     )
     cpus: Annotated[int, Field(ge=1, le=1024)] | None = None
-    memory: Memory | None = Field(None, description="memory of the job, such as 4G")
+    memory: Memory | None = Field(default=None, description="memory of the job, such as 4G")
     gpus: Annotated[int, Field(ge=0, le=64)] | None = None
     gpu_type: Name | None = None
 
@@ -76,20 +76,21 @@ class SlurmSettings(Resources):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
     cells_per_job: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        None, description="cells that one array element does in turn; by default as many as job_seconds holds"
+        default=None, description="cells that one array element does in turn; by default as many as job_seconds holds"
     )
-    job_seconds: Annotated[float, Field(gt=0)] = Field(3600.0, description="expected work of one array element")
+    job_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(default=3600.0, description="expected work of one array element")
     grace_seconds: Annotated[int, Field(ge=5, le=3600)] = Field(
-        120, description="seconds before the time limit at which a job is told to write its checkpoint and be requeued"
+        default=120,
+        description="seconds before the time limit at which a job is told to write its checkpoint and be requeued",
     )
     max_requeues: Annotated[int, Field(ge=0, le=10_000)] = Field(
-        100, description="restarts of one array element at most"
+        default=100, description="restarts of one array element at most"
     )
     at_once: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="array elements that may run at the same time"
+        default=None, description="array elements that may run at the same time"
     )
     max_queued: Annotated[int, Field(ge=1)] = Field(
-        10_000, description="array elements of this campaign in the queue at most"
+        default=10_000, description="array elements of this campaign in the queue at most"
     )
     classes: dict[Name, Resources] = Field(default_factory=dict, alias="class")
 
