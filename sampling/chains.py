@@ -220,7 +220,10 @@ class _Job:
             widths = {name: value.shape[1] if value.ndim == 2 else 0 for name, value in scalars.items()}
             self.store.layout(widths, self.settings.chains)
         self.store.add(np.concatenate([value.reshape(self.settings.chains, -1) for value in scalars.values()], axis=1))
-        self.target.accumulate(self.state.position, self.state.grad, self.sums)
+        if isinstance(self.kernel, LaneKernel):
+            self.kernel.accumulate(self.state, self.sums)
+        else:
+            self.target.accumulate(self.state.position, self.state.grad, self.sums)
         self.drawn += 1
 
     def _precision(self, target: float | None) -> tuple[float, bool]:

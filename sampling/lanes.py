@@ -65,6 +65,18 @@ class LaneKernel:
         parts = list(self.pool.map(lambda cut: self.kernel.observe(_part(state, cut)), _cut(len(state[0]), self.lanes)))
         return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
+    def accumulate(self, state: Any, sums: dict[str, Tensor]) -> None:
+        """The target's `accumulate` by lanes, each on its own chains' part of the sums."""
+        accumulate = self.kernel.target.accumulate
+        if not sums:  # the first draw creates them
+            accumulate(state.position, state.grad, sums)
+            return
+        parts = {
+            cut.start: {name: value[cut] for name, value in sums.items()} for cut in _cut(len(state[0]), self.lanes)
+        }
+        run = lambda cut: accumulate(state.position[cut], state.grad[cut], parts[cut.start])  # noqa: E731
+        list(self.pool.map(run, _cut(len(state[0]), self.lanes)))
+
     def adapt(self, state: Any, info: Info) -> Any:
         return self.kernel.adapt(state, info)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -51,6 +51,11 @@ class Model:
             sigma=activations.get(problem.activation),
             **place,
         )
+
+    def single(self) -> Model:
+        """The same model in float32."""
+        place: dict[str, Any] = {"R": self.R.float(), "y": self.y.float(), "dtype": torch.float32}
+        return self if self.dtype == torch.float32 else replace(self, **place)
 
     @property
     def P(self) -> int:
@@ -128,3 +133,28 @@ def factor(model: Model, s: Tensor, y: Tensor | None = None) -> Gram:
     logdet = 2.0 * L.diagonal(dim1=-2, dim2=-1).double().log().sum(-1) + rest
     loglik = -0.5 * (logdet + quadratic + P * math.log(2 * math.pi))
     return Gram(model=model, L=L, b=b, loglik=loglik.masked_fill(failed != 0, math.nan))
+
+
+SMALLEST = 60  # order below which LAPACK's Cholesky inverse beats the block recursion
+
+
+def spd_inverse(A: Tensor) -> Tensor:
+    """Inverse of symmetric positive definite A (C, n, n), by 2 x 2 blocks: LAPACK does not batch, matrix products do.
+
+    With A = [[P, Q], [Q^T, R]] and S = R - Q^T P^{-1} Q. NaN where A is not positive definite.
+    """
+    n = A.shape[-1]
+    if n <= SMALLEST:
+        L, failed = torch.linalg.cholesky_ex(A)
+        return torch.cholesky_inverse(L).masked_fill_((failed != 0).view(-1, 1, 1), math.nan)
+    m = n // 2
+    first, Q = spd_inverse(A[:, :m, :m]), A[:, :m, m:]
+    W = torch.bmm(first, Q)
+    last = spd_inverse(torch.baddbmm(A[:, m:, m:], Q.mT, W, alpha=-1.0))
+    corner = torch.bmm(W, last)
+    out = torch.empty_like(A)
+    out[:, :m, :m] = torch.baddbmm(first, corner, W.mT)
+    out[:, :m, m:] = corner.neg_()
+    out[:, m:, :m] = corner.mT
+    out[:, m:, m:] = last
+    return out

@@ -82,7 +82,7 @@ STEIN = ("d2_stein", "stein_sh", "stein_sr", "stein_hh", "stein_hr", "stein_rr")
 
 
 def stein_variates(
-    model: Model, instruments: Instruments, h: Tensor, s: Tensor, grad: Tensor
+    model: Model, instruments: Instruments, h: Tensor, s: Tensor, first: Tensor, grad: Tensor
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Zero-mean control variates L q = Laplacian q + grad log p . grad q (physics.md section 6), and a.s (C, N1).
 
@@ -90,24 +90,23 @@ def stein_variates(
     (d2_stein); c_h carries its degree-2 part, which relaxes at another rate than the saturated rest, and that is
     what cuts the error (digits, T = 1: 2.2-fold with L D^2 alone, 6-fold with the linear partners). The gradients of
     c_h and c_r do not depend on the draw, so all six variates cost one product with R.
-    `grad` (C, N1, r) is the gradient of the whole log-density in g.
+    `grad` (C, N1, r) is the gradient of the whole log-density in g; `first` is sigma'(h).
     """
     a, R = instruments.a, model.R
-    first = model.sigma.first(h, s)
     slope = torch.matmul(first * a, R)  # grad c_s (C, N1, r)
     flat_h, flat_r = a @ R, instruments.ridge @ R  # grad c_h and grad c_r (r,)
-    values = [torch.matmul(s, a), torch.matmul(h, a), torch.matmul(h, instruments.ridge)]
+    directions = torch.stack([flat_h, flat_r], dim=-1)
+    along_h, along_r = torch.matmul(h, torch.stack([a, instruments.ridge], dim=-1)).unbind(-1)
+    values = [torch.matmul(s, a), along_h, along_r]
     second = model.sigma.second(h, s, first)
-    generators = [
-        torch.matmul(second, a * instruments.row_norm) + (slope * grad).sum(-1),
-        torch.matmul(grad, flat_h),
-        torch.matmul(grad, flat_r),
-    ]
+    curvature = torch.matmul(second, a * instruments.row_norm)
+    generators = [curvature + _dot(slope, grad), *torch.matmul(grad, directions).unbind(-1)]
     units = model.N1
+    crossed = torch.matmul(slope, directions).double().sum(1)
     squares = {
-        (0, 0): (slope.double() ** 2).sum((-2, -1)),
-        (0, 1): torch.matmul(slope, flat_h).double().sum(-1),
-        (0, 2): torch.matmul(slope, flat_r).double().sum(-1),
+        (0, 0): _dot(slope, slope).double().sum(-1),
+        (0, 1): crossed[:, 0],
+        (0, 2): crossed[:, 1],
         (1, 1): units * torch.dot(flat_h, flat_h).double(),
         (1, 2): units * torch.dot(flat_h, flat_r).double(),
         (2, 2): units * torch.dot(flat_r, flat_r).double(),
@@ -121,14 +120,19 @@ def stein_variates(
     return variates, values[0]
 
 
+def _dot(left: Tensor, right: Tensor) -> Tensor:
+    """sum over the last axis of left * right, without forming the product."""
+    return torch.linalg.vecdot(left, right)
+
+
 def _first_layer(
-    model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, grad: Tensor
+    model: Model, instruments: Instruments, g: Tensor, h: Tensor, s: Tensor, first: Tensor, grad: Tensor
 ) -> dict[str, Tensor]:
     """The scalars that need the first layer only, with their control variates."""
-    variates, contrasts = stein_variates(model, instruments, h, s, grad)
+    variates, contrasts = stein_variates(model, instruments, h, s, first, grad)
     scalars = {
         "d2": (contrasts.double() ** 2).sum(-1),
-        "norm_w": (g.double() ** 2).mean((-2, -1)),
+        "norm_w": _dot(g, g).double().mean(-1) / model.r,
     }
     if instruments.a_labels is not None:
         scalars["d2_labels"] = (torch.matmul(s, instruments.a_labels).double() ** 2).sum(-1)
@@ -136,7 +140,15 @@ def _first_layer(
 
 
 def collapsed(
-    model: Model, instruments: Instruments, g: Tensor, grad: Tensor, h: Tensor, s: Tensor, gram: Gram, inverse: Tensor
+    model: Model,
+    instruments: Instruments,
+    g: Tensor,
+    grad: Tensor,
+    h: Tensor,
+    s: Tensor,
+    first: Tensor,
+    gram: Gram,
+    inverse: Tensor,
 ) -> dict[str, Tensor]:
     """Scalars (C,) float64 at g (C, N1, r), each averaged exactly over the readout given the first layer (physics.md 5.5, 6).
 
@@ -144,13 +156,13 @@ def collapsed(
     fbar_a    a.E[f|W] = a.(y - T b)                     residual  E[sum (y-f)^2|W] = T^2 |b|^2 + T dof
     loglik    log N(y; 0, A)                             norm_w    |g|^2/(r N1)
     d2_stein, stein_*    control variates of mean 0 (`stein_variates`)
-    with dof = Tr A^{-1}(A - T). h, s, gram and inverse are those of g, so nothing is worked out twice.
+    with dof = Tr A^{-1}(A - T). h, s, first = sigma'(h), gram and inverse are those of g, so nothing is worked out twice.
     """
     dof = gram.fitted(inverse)
     pull = torch.matmul(s, gram.b.unsqueeze(-1)).squeeze(-1).double()
     energy = (pull**2).sum(-1) / model.scale  # b^T (A - T) b
     fit = model.y.double() - model.T * gram.b.double()
-    return _first_layer(model, instruments, g, h, s, grad) | {
+    return _first_layer(model, instruments, g, h, s, first, grad) | {
         "Q": 1.0 + (energy - dof) / model.N1,
         "fbar_a": torch.matmul(fit, instruments.a.double()),
         "residual": model.T**2 * (gram.b.double() ** 2).sum(-1) + model.T * dof,
@@ -168,7 +180,8 @@ def joint(model: Model, instruments: Instruments, position: Tensor, grad: Tensor
     h, s = model.features(g)
     f = torch.matmul(x.unsqueeze(-2), s).squeeze(-2).double() / math.sqrt(model.scale)
     residual = ((model.y.double() - f) ** 2).sum(-1)
-    return _first_layer(model, instruments, g, h, s, grad[..., :r]) | {
+    first = model.sigma.first(h, s)
+    return _first_layer(model, instruments, g, h, s, first, grad[..., :r]) | {
         "Q": (x.double() ** 2).mean(-1),
         "fbar_a": torch.matmul(f, instruments.a.double()),
         "residual": residual,
@@ -210,19 +223,17 @@ def accumulate(model: Model, instruments: Instruments, g: Tensor, grad: Tensor, 
     ww_stein  (C, k, k)  the second estimator, delta/lambda0 + sym(g (d loglik/dg)^T)/lambda0: same mean, no prior noise
     ss        (C, m, m)  mean over units of s s^T on the block of patterns
     """
-    basis, lambda0 = instruments.basis, model.problem.lambda0
-    along = torch.matmul(g, basis)
-    force = torch.matmul(grad + g, basis)  # the prior's part of the gradient is -g
-    units = model.N1
-    ww = torch.matmul(along.mT, along).double() / (units * lambda0)
-    cross = torch.matmul(along.mT, force).double() / (units * lambda0)
-    identity = torch.eye(basis.shape[1], dtype=torch.float64, device=g.device) / lambda0
-    _, s = model.features(g)
-    block = s[..., instruments.block]
+    basis, lambda0, k = instruments.basis, model.problem.lambda0, instruments.basis.shape[1]
+    both = torch.matmul(torch.cat([g, grad + g], dim=-2), basis)  # the prior's part of the gradient is -g
+    along, force = both[:, : model.N1], both[:, model.N1 :]
+    products = torch.bmm(along.mT, torch.cat([along, force], dim=-1)).double() / (model.N1 * lambda0)
+    cross = products[..., k:]
+    identity = torch.eye(k, dtype=torch.float64, device=g.device) / lambda0
+    block = model.sigma.sigma(torch.matmul(g, model.R[instruments.block].mT))
     parts = {
-        "ww": ww,
+        "ww": products[..., :k],
         "ww_stein": identity + 0.5 * (cross + cross.mT),
-        "ss": torch.matmul(block.mT, block).double() / units,
+        "ss": torch.bmm(block.mT, block).double() / model.N1,
     }
     for name, value in parts.items():
         if name in sums:

@@ -49,6 +49,7 @@ class Kernel(Protocol):
     """A Markov kernel on a Target. Each sampler file has State, init, step; adaptation happens in warm-up only."""
 
     name: str
+    target: Any  # the Target it was built on
     biased: bool  # True where the invariant density is not the target (unadjusted Langevin)
 
     def init(self, position: Tensor) -> Any:

@@ -59,7 +59,13 @@ class Tempering:
     biased = False
 
     def __init__(
-        self, target: Collapsed, warmup: int = 400, rungs: int = 6, hottest: float | None = None, accept: float = 0.8
+        self,
+        target: Collapsed,
+        warmup: int = 400,
+        rungs: int = 6,
+        hottest: float | None = None,
+        accept: float = 0.8,
+        kicks: str = "auto",
     ):
         T = target.model.T
         hottest = max(1.0, 100.0 * T) if hottest is None else float(hottest)
@@ -69,7 +75,7 @@ class Tempering:
             )
         self.target, self.warmup, self.done = target, warmup, 0
         self.temperatures = np.geomspace(T, hottest, rungs)
-        self.kernels = [hmc.HMC(self._target(k), warmup=warmup, accept=accept) for k in range(rungs)]
+        self.kernels = [hmc.HMC(self._target(k), warmup=warmup, accept=accept, kicks=kicks) for k in range(rungs)]
 
     def _target(self, rung: int) -> Collapsed:
         model = self.target.model
@@ -182,7 +188,7 @@ class Tempering:
         return {
             "temperatures": self.temperatures.tolist(),
             "step_sizes": [kernel.step_size.value for kernel in self.kernels],
-            "leapfrog_steps": [kernel.steps for kernel in self.kernels],
+            "gradients": [kernel.gradients for kernel in self.kernels],
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -233,5 +239,5 @@ def _assemble(
 
 
 def build(target: Collapsed, warmup: int, **options: Any) -> Tempering:
-    """The sampler for `sampling.run(..., sampler="tempering")`; options: rungs, hottest, accept."""
+    """The sampler for `sampling.run(..., sampler="tempering")`; options: rungs, hottest, accept, kicks."""
     return Tempering(target, warmup=warmup, **options)

@@ -34,11 +34,13 @@ class Underdamped(hmc.HMC):
     """
 
     name = "underdamped"
+    KICKS = (0.5, 0.5)  # one gradient a step
 
     def __init__(
         self, target: Collapsed, warmup: int = 1000, accept: float = 0.95, friction: float = 0.5, step: float = 0.2
     ):
-        super().__init__(target, warmup=warmup, accept=accept, step=step)
+        # No kick lies inside a step of one gradient.
+        super().__init__(target, warmup=warmup, accept=accept, step=step, kicks="exact")
         self.friction = friction
         self.steps = 1
 

@@ -43,6 +43,9 @@ class _FlatCollapsed(Collapsed):
         loglik, force, scalars = super()._evaluate(g, measure)
         return loglik + 0.5 * (g.double() ** 2).sum((-2, -1)), force + g, scalars
 
+    def kick(self, g: Tensor) -> Tensor:
+        return super().kick(g) + g
+
 
 class _FlatJoint(Joint):
     """The joint density without the prior of the first layer; the readout keeps its own."""

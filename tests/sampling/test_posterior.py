@@ -9,7 +9,7 @@ import torch
 from data.errors import InputError
 from data.problem import Dataset, Problem
 from sampling import observables
-from sampling.model import Model, factor
+from sampling.model import Model, factor, spd_inverse
 from sampling.posterior import Collapsed, Joint, unpack
 from sampling.protocol import Streams
 from sampling.starts import readout
@@ -128,7 +128,7 @@ def test_stein_variates_are_the_generator_of_their_test_functions():
     g = target.initial(["prior"], Streams(4, 1))
     grad = target.value_and_grad(g)[1]
     h, s = model.features(g)
-    seen, _ = observables.stein_variates(model, tools, h, s, grad)
+    seen, _ = observables.stein_variates(model, tools, h, s, model.sigma.first(h, s), grad)
 
     def units(flat):
         h = flat.view(model.N1, model.r) @ model.R.T
@@ -203,3 +203,29 @@ def test_unknown_names_are_refused():
         Model.of(problem(activation="erff"))
     with pytest.raises(InputError, match="starts: 'warm'"):
         Collapsed.of(problem()).initial(["warm"], Streams(0, 1))
+
+
+@pytest.mark.parametrize("activation", ["erf", "linear", "tanh", "sin"])
+@pytest.mark.parametrize("N1", [40, 150])
+def test_the_float32_kick_is_the_force(activation, N1):
+    """P = 130, so that the inverse goes through two levels of blocks in either form; T = 1 keeps float32 near its rounding."""
+    rng = np.random.default_rng(3)
+    y = np.where(np.arange(130) < 65, 1.0, -1.0)
+    target = Collapsed.of(Problem(Dataset(rng.normal(size=(130, 20)), y, y), N1, 1.0, activation=activation))
+    g = torch.tensor(rng.normal(size=(3, N1, target.model.r)))
+    force, kick = target.likelihood(g)[1], target.kick(g)
+    assert kick.dtype == torch.float64
+    assert float((kick - force).norm() / force.norm()) < 1e-4
+    assert float((kick - 1.01 * force).norm() / force.norm()) > 1e-3, "the comparison must see one per cent"
+
+
+def test_the_block_inverse_is_the_inverse():
+    rng = np.random.default_rng(4)
+    for n in (5, 61, 150):
+        root = torch.tensor(rng.normal(size=(2, n, n)))
+        A = root @ root.mT / n + 0.1 * torch.eye(n, dtype=torch.float64)
+        torch.testing.assert_close(
+            spd_inverse(A) @ A, torch.eye(n, dtype=torch.float64).expand(2, n, n), rtol=0, atol=1e-10
+        )
+    A[1, 100, 100] = -1.0
+    assert torch.isnan(spd_inverse(A)).any(dim=(-2, -1)).tolist() == [False, True]
