@@ -8,20 +8,22 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from data.errors import InputError
 from sampling.atomic import replacing
 from sampling.campaign import slurm_queue, slurm_script
+from sampling.campaign.engines import Task
 from sampling.campaign.slurm_queue import SlurmError
 from sampling.campaign.slurm_settings import SlurmSettings
 
 FOLDER = "slurm"
 IDENTITY = "id"
 RECORD = "jobs.json"
-KEY = re.compile(r"[A-Za-z0-9._-]+")
+# What may stand in a list of cells and in the name of a class: one word, no path.
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 # A submission whose folder has not changed for so long was broken off: sbatch itself is given up after slurm_queue.TIMEOUT.
 BROKEN_OFF = slurm_queue.TIMEOUT + 30.0
 POLL = 0.2
@@ -29,15 +31,6 @@ POLL = 0.2
 FULL = re.compile(
     r"Max\w*(Submit|Job)\w*Limit|violates accounting/QOS policy|temporarily unavailable|job limit", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True)
-class Work:
-    """One missing cell: its key in the store, its class (which resources), its expected seconds."""
-
-    key: str
-    cell_class: str
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -52,7 +45,7 @@ class Submission:
     note: str = ""
 
 
-def submit_missing(folder: Path, missing: Callable[[], Sequence[Work]], settings: SlurmSettings) -> Submission:
+def submit_missing(folder: Path, missing: Callable[[], Iterable[Task]], settings: SlurmSettings) -> Submission:
     """Submit the cells that have no result and that no job in the queue does.
 
     Each submission has a folder slurm/NNNN of its own with the scripts and the lists of cells. Its number is taken by `mkdir`, which
@@ -69,7 +62,7 @@ def submit_missing(folder: Path, missing: Callable[[], Sequence[Work]], settings
         held = slurm_queue.elements(prefix)
         covered = cells_of(folder, prefix, held)
         every = list(missing())
-        work = [one for one in every if one.key not in covered]
+        work = [one for one in every if one.id not in covered]
         queued = len(every) - len(work)
         if not work:
             return Submission(queued=queued)
@@ -97,14 +90,14 @@ def identity(folder: Path) -> str:
 
 
 def cells_of(folder: Path, prefix: str, held: Iterable[slurm_queue.Element]) -> set[str]:
-    """Keys of the cells that these array elements do or will do."""
+    """Ids of the cells that these array elements do or will do."""
     lists: dict[str, list[str]] = {}
     found: set[str] = set()
     for element in held:
         number, _, rest = element.name.removeprefix(prefix).partition("-")
         if element.name not in lists:
             lists[element.name] = []
-            if number.isdigit() and KEY.fullmatch(rest):
+            if number.isdigit() and WORD.fullmatch(rest):
                 with contextlib.suppress(OSError, UnicodeDecodeError):
                     lists[element.name] = (folder / FOLDER / number / f"{rest}.cells").read_text().splitlines()
         lines = lists[element.name]
@@ -113,19 +106,19 @@ def cells_of(folder: Path, prefix: str, held: Iterable[slurm_queue.Element]) -> 
     return found
 
 
-def portions(work: Iterable[Work], settings: SlurmSettings) -> dict[str, list[list[str]]]:
-    """For each class of cell the keys that one array element does in turn, longest cells first so that late elements are short ones.
+def portions(work: Iterable[Task], settings: SlurmSettings) -> dict[str, list[list[str]]]:
+    """For each class of cell the ids that one array element does in turn, longest cells first so that late elements are short ones.
 
     An element holds `cells_per_job` cells, or as many as `job_seconds` of expected work holds, and never less than one.
     """
-    classes: dict[str, list[Work]] = {}
+    classes: dict[str, list[Task]] = {}
     for one in work:
         classes.setdefault(one.cell_class, []).append(one)
     result: dict[str, list[list[str]]] = {}
     for name in sorted(classes):
         parts: list[list[str]] = []
         load = 0.0
-        for one in sorted(classes[name], key=lambda one: (-one.seconds, one.key)):
+        for one in sorted(classes[name], key=lambda one: (-one.seconds, one.id)):
             fits = (
                 len(parts[-1]) < settings.cells_per_job
                 if parts and settings.cells_per_job
@@ -134,7 +127,7 @@ def portions(work: Iterable[Work], settings: SlurmSettings) -> dict[str, list[li
             if not parts or not fits:
                 parts.append([])
                 load = 0.0
-            parts[-1].append(one.key)
+            parts[-1].append(one.id)
             load += one.seconds
         result[name] = parts
     return result
@@ -145,7 +138,7 @@ def _submit(
     place: Path,
     prefix: str,
     text: str,
-    work: list[Work],
+    work: list[Task],
     queued: int,
     room: int,
     settings: SlurmSettings,
@@ -205,10 +198,9 @@ def _array(
     settings: SlurmSettings,
 ) -> str:
     """Write the list of cells and the script of one array and submit it; returns the job's number."""
-    for part in parts:
-        for key in part:
-            if not KEY.fullmatch(key):
-                raise InputError(f"cell {key!r}: not the key of a cell")
+    for word in (stem, *(key for part in parts for key in part)):
+        if not WORD.fullmatch(word):
+            raise InputError(f"{word!r}: not the id of a cell, nor the name of a class of cells")
     cells, script = place / f"{stem}.cells", place / f"{stem}.sh"
     cells.write_text("".join(" ".join(part) + "\n" for part in parts), encoding="utf-8")
     throttle = f"%{settings.at_once}" if settings.at_once else ""

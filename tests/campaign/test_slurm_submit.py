@@ -22,8 +22,9 @@ from pydantic import ValidationError
 
 from data.errors import InputError
 from sampling.campaign import slurm_queue, slurm_script, slurm_submit
+from sampling.campaign.engines import Task
 from sampling.campaign.slurm_settings import SlurmSettings
-from sampling.campaign.slurm_submit import Work, submit_missing
+from sampling.campaign.slurm_submit import submit_missing
 
 STAND_IN = """#!{python} -IS
 import os, pathlib, re, sys
@@ -81,8 +82,8 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return make
 
 
-def cells(count: int, cell_class: str = "cpu", seconds: float = 10.0) -> list[Work]:
-    return [Work(f"{cell_class}{index:06x}", cell_class, seconds) for index in range(count)]
+def cells(count: int, cell_class: str = "cpu", seconds: float = 10.0) -> list[Task]:
+    return [Task(f"{cell_class}{index:06x}", cell_class, seconds) for index in range(count)]
 
 
 def submitted(folder: Path) -> list[str]:
@@ -210,7 +211,7 @@ def test_arrays_stay_within_what_the_site_takes(stand_in, tmp_path: Path) -> Non
     done = submit_missing(tmp_path / "c", lambda: work, SlurmSettings(cells_per_job=1))
     assert done.cells == 23
     assert len(done.jobs) == 4  # 7 + 7 + 6 elements and 3 of the other class
-    assert sorted(submitted(tmp_path / "c")) == sorted(one.key for one in work)
+    assert sorted(submitted(tmp_path / "c")) == sorted(one.id for one in work)
 
 
 def test_an_element_holds_as_much_work_as_asked() -> None:
@@ -234,7 +235,7 @@ def test_what_is_in_the_queue_is_not_submitted_again(stand_in, tmp_path: Path) -
     (queue / "100").unlink()
     third = submit_missing(folder, lambda: work[:1] + work[4:], SlurmSettings())
     assert third.cells == 3
-    assert (folder / "slurm/0002/cpu-0.cells").read_text().split() == [one.key for one in work[:1] + work[4:]]
+    assert (folder / "slurm/0002/cpu-0.cells").read_text().split() == [one.id for one in work[:1] + work[4:]]
 
 
 def test_other_campaigns_and_foreign_jobs_do_not_count(stand_in, tmp_path: Path) -> None:
@@ -258,7 +259,7 @@ def test_a_full_queue_takes_what_fits_and_the_rest_later(stand_in, tmp_path: Pat
     for job in queue.iterdir():
         job.unlink()
     done = set(submitted(folder))
-    second = submit_missing(folder, lambda: [one for one in work if one.key not in done], settings)
+    second = submit_missing(folder, lambda: [one for one in work if one.id not in done], settings)
     assert (second.cells, second.later) == (5, 2)
     assert len(submitted(folder)) == len(set(submitted(folder))) == 10
 
@@ -306,7 +307,7 @@ def test_four_shells_at_once_submit_each_cell_once(stand_in, tmp_path: Path) -> 
     for shell in shells:
         shell.join(30)
     assert found == [0, 0, 0, 40]
-    assert sorted(submitted(folder)) == sorted(one.key for one in cells(40))
+    assert sorted(submitted(folder)) == sorted(one.id for one in cells(40))
 
 
 def test_a_submission_that_was_broken_off_does_not_hold_the_next(stand_in, tmp_path: Path, monkeypatch) -> None:
@@ -319,15 +320,15 @@ def test_a_submission_that_was_broken_off_does_not_hold_the_next(stand_in, tmp_p
     (folder / "slurm/0001/jobs.json").unlink()
     again = submit_missing(folder, lambda: work, SlurmSettings())
     assert (again.cells, again.queued) == (2, 2)
-    assert sorted(submitted(folder)) == sorted(one.key for one in work)
+    assert sorted(submitted(folder)) == sorted(one.id for one in work)
     assert json.loads((folder / "slurm/0001/jobs.json").read_text())["note"] == "broken off"
 
 
 @pytest.mark.parametrize("key", ["../x", "a b", "a\nb", "", "a;b"])
 def test_keys_that_are_no_keys_are_refused(key: str, stand_in, tmp_path: Path) -> None:
     queue = stand_in()
-    with pytest.raises(InputError, match="not the key"):
-        submit_missing(tmp_path / "c", lambda: [Work(key, "cpu", 1.0)], SlurmSettings())
+    with pytest.raises(InputError, match="not the id"):
+        submit_missing(tmp_path / "c", lambda: [Task(key, "cpu", 1.0)], SlurmSettings())
     assert not list(queue.iterdir())
 
 
