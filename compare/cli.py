@@ -12,13 +12,14 @@ import typer
 from typer.core import TyperGroup
 
 from compare import flags, options
+from compare.regress import command as regression
 from data.errors import InputError
 
 FAILED = 1
 BAD_INPUT = 2
 NOT_CONVERGED = 3
 INTERRUPTED = 130
-DEFAULT_T = "0.01,0.1,1"
+DEFAULT_T = "0.01,0.03,0.1,0.3,1"
 DEFAULT_OUT = Path("saddlecheck-report")
 # typer carries its own copy of click in some versions: the base of all usage errors is found without importing either.
 _UsageError: Any = typer.BadParameter.__mro__[2]
@@ -400,6 +401,9 @@ def list_data(json: flags.Json = False) -> None:
 
     print_table(data_sets(found))
     print("Or give --data the path of an .npz with X (patterns, inputs), y (+1 and -1), and optionally classes.")
+
+
+app.command(name="regress", epilog=regression.EPILOG)(regression.regress)
 
 
 def main() -> None:
