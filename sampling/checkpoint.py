@@ -14,7 +14,7 @@ from data.errors import InputError
 from sampling.atomic import replacing
 
 META = "meta.json"
-FORMAT = 2
+FORMAT = 3
 
 
 def write(path: Path, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

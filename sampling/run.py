@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.errors import InputError
+from sampling.atomic import replacing
 
 if TYPE_CHECKING:
     import xarray
@@ -105,16 +104,8 @@ class Run:
     def save(self, path: str | Path) -> Path:
         """Write one NetCDF file under a temporary name, flush it to disk, and rename it: a reader never sees half a file."""
         path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=path.name, suffix=".part", dir=path.parent)
-        os.close(handle)
-        try:
+        with replacing(path) as temporary:
             self.datatree().to_netcdf(temporary, engine="h5netcdf")
-            with open(temporary, "rb") as written:
-                os.fsync(written.fileno())
-            os.replace(temporary, path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
         return path
 
     @classmethod
