@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # name -> module with `build(options) -> Engine`, imported when it is asked for
 ENGINES = {
     "local": "sampling.campaign.local",
+    "serial": "sampling.campaign.serial",
     "dask": "sampling.campaign.dask_engine",
     "slurm": "sampling.campaign.slurm",
 }
