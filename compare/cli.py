@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from compare import flags, options
+from compare.campaign_cli import app as campaign_app
 from compare.regress import command as regression
 from data.errors import InputError
 
@@ -404,6 +405,9 @@ def list_data(json: flags.Json = False) -> None:
 
 
 app.command(name="regress", epilog=regression.EPILOG)(regression.regress)
+
+
+app.add_typer(campaign_app, name="campaign")
 
 
 def main() -> None:

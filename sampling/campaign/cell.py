@@ -60,8 +60,8 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """Name of the group (data set, subset, labels, precisions, activation, sampler) whose cells differ in N1 and T only."""
-        kept = {key: value for key, value in self.identity.items() if key not in ("N1", "T", "seed", "reweight")}
+        """Name of the group (data set, subset, labels, precisions, activation, sampler, seed) whose cells differ in N1 and T."""
+        kept = {key: value for key, value in self.identity.items() if key not in ("N1", "T", "reweight")}
         return hashlib.sha256(canonical(kept).encode()).hexdigest()[:16]
 
     @property

@@ -91,6 +91,15 @@ def records(folder: Path, *, deep: bool = False) -> Iterator[tuple[Cell, Record]
             yield cell, wanted(store.read(cell.id, deep=deep, now=now, most=int(cell.effort["tries"])), cell)
 
 
+def known_costs(folder: Path) -> costs.Costs:
+    """What finished cells and the calibration in the folder tell of costs."""
+    known = costs.Costs.load(folder)
+    for cell, record in records(folder):
+        if record.state in ("done", "inconclusive") and record.body is not None:
+            known.add(cell, float(record.body["seconds"]))
+    return known
+
+
 def missing(folder: Path, *, deep: bool = False) -> Iterator[Task]:
     """The cells that have no result and are not given up, running ones included only where their worker is dead."""
     known = costs.Costs.load(folder)

@@ -22,16 +22,13 @@ class SlurmError(RuntimeError):
 
 @dataclass(frozen=True)
 class Element:
-    """One array element that Slurm still holds: pending, running or about to end."""
+    """One array element that Slurm still holds: pending (and why), running or about to end."""
 
     job: str
     index: int
     name: str
     state: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.job}_{self.index}"
+    reason: str = ""
 
 
 def available() -> bool:
@@ -59,12 +56,12 @@ def submit(script: Path, *, folder: Path) -> str:
 
 def elements(prefix: str) -> list[Element]:
     """This user's array elements whose job name begins with `prefix`. Raises SlurmError where the queue cannot be read."""
-    said = _ask("squeue", "--array", "--noheader", f"--user={os.getuid()}", "--format=%F|%K|%T|%j")
+    said = _ask("squeue", "--array", "--noheader", f"--user={os.getuid()}", "--format=%F|%K|%T|%r|%j")
     found = []
     for line in said.splitlines():
-        job, index, state, name = (word.strip() for word in line.split("|", 3))
+        job, index, state, reason, name = (word.strip() for word in line.split("|", 4))
         if name.startswith(prefix):
-            found += [Element(job, one, name, state) for one in _indices(index)]
+            found += [Element(job, one, name, state, reason) for one in _indices(index)]
     return found
 
 

@@ -56,7 +56,7 @@ elif name == "squeue":
         text = one.read_text()
         job = re.search(r"--job-name=(.*)", text).group(1)
         for index in range(size(text)):
-            print(f"{{one.name}}|{{index}}|PENDING|{{job}}")
+            print(f"{{one.name}}|{{index}}|PENDING|Resources|{{job}}")
 elif name == "scontrol":
     print("MaxArraySize            = {max_array}")
 """

@@ -1,0 +1,126 @@
+"""The engine `slurm`: plain array jobs from an editable script; `slurm` submits and returns, `slurm:wait` stays and submits again."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from data.errors import InputError
+from sampling.campaign import slurm_queue
+from sampling.campaign.engines import Event, Plan
+from sampling.campaign.slurm_settings import SlurmSettings
+from sampling.campaign.slurm_submit import Submission, cells_of, identity, submit_missing
+
+# Between looks at the queue: soon at first, rarer later, so that a long campaign does not press the controller.
+FIRST_POLL, LONGEST_POLL = 1.0, 30.0
+FRUITLESS = 3  # times that every missing cell is submitted and none of them ends, after which waiting is given up
+
+
+def build(options: str) -> Slurm:
+    """`slurm` or `slurm:wait`. Raises InputError for other options."""
+    if options not in ("", "wait"):
+        raise InputError(
+            f"engine = 'slurm:{options}': write slurm (submit and return) or slurm:wait (stay until it is done)"
+        )
+    return Slurm(wait=options == "wait")
+
+
+class Slurm:
+    """Submits the missing cells as array jobs. What is true is the result file of each cell, never the state of a job.
+
+    detached  the work goes on after `run` returns; running again, from any shell, submits just what is missing
+    """
+
+    def __init__(self, wait: bool = False):
+        self.detached = not wait
+
+    def run(self, plan: Plan) -> Iterator[Event]:
+        """Submit; with `wait` look at the queue until no cell is missing, and submit again what a site has cancelled.
+
+        Ctrl-C ends the waiting and no job. Raises InputError without Slurm or for a bad script, SlurmError where Slurm refuses.
+        """
+        settings = resources(plan)
+        poll, fruitless, before = FIRST_POLL, 0, -1
+        while True:
+            done = submit_missing(plan.folder, plan.missing, settings)
+            yield from _told(done)
+            if self.detached:
+                return
+            missing = done.cells + done.queued + done.later
+            if not missing:
+                return
+            if done.cells and not done.queued and not done.later:
+                fruitless = fruitless + 1 if missing == before else 0
+                before = missing
+                if fruitless >= FRUITLESS:
+                    yield Event(
+                        "note",
+                        text=f"{missing} cells were submitted {fruitless + 1} times and none has ended: see logs/",
+                    )
+                    return
+            poll = FIRST_POLL if done.cells else min(LONGEST_POLL, 1.5 * poll)
+            yield from self._until_room(plan, settings, poll)
+
+    @staticmethod
+    def _until_room(plan: Plan, settings: SlurmSettings, poll: float) -> Iterator[Event]:
+        """Wait until jobs have left the queue; tells of the queue as often as it changes."""
+        prefix = f"sc-{identity(plan.folder)}-"
+        first: int | None = None
+        told: Counter[str] = Counter()
+        while True:
+            time.sleep(poll)
+            try:
+                held = slurm_queue.elements(prefix)
+            except slurm_queue.SlurmError as error:  # a controller that restarts is no reason to leave
+                yield Event("note", text=str(error))
+                poll = min(LONGEST_POLL, 1.5 * poll)
+                continue
+            states = Counter(_state(element) for element in held)
+            if states != told:
+                told = states
+                yield Event(
+                    "note",
+                    text=_queue(states),
+                    data={"queue": dict(states), "cells": len(cells_of(plan.folder, prefix, held))},
+                )
+            first = len(held) if first is None else first
+            # All gone, or enough gone to fill up a queue that did not take everything.
+            if not held or len(held) <= first - max(1, settings.max_queued // 10):
+                return
+            poll = min(LONGEST_POLL, 1.2 * poll)
+
+
+def resources(plan: Plan) -> SlurmSettings:
+    """The spec's settings; threads and device of the cells ask for CPUs and a GPU where the spec does not."""
+    settings = plan.spec.slurm
+    change: dict[str, int] = {}
+    if settings.cpus is None and plan.spec.work.threads > 1:
+        change["cpus"] = plan.spec.work.threads
+    if settings.gpus is None and plan.spec.work.device == "cuda":
+        change["gpus"] = 1
+    return settings.model_copy(update=change)
+
+
+def _told(done: Submission) -> Iterator[Event]:
+    if done.cells:
+        text = f"{done.cells} cells submitted as job{'s' * (len(done.jobs) != 1)} {', '.join(done.jobs)}"
+        yield Event("submitted", text=text, data={"jobs": list(done.jobs), "cells": done.cells})
+    if done.queued:
+        yield Event("note", text=f"{done.queued} cells are in the queue already")
+    if done.later:
+        yield Event(
+            "note", text=f"{done.later} cells wait for room in the queue ({done.note}): run again to submit them"
+        )
+
+
+def _state(element: slurm_queue.Element) -> str:
+    """The state, and why a job waits: a limit, a full machine and a wrong partition read alike otherwise."""
+    waits = element.state == "PENDING" and element.reason not in ("", "None")
+    return element.state.lower() + (f" ({element.reason})" if waits else "")
+
+
+def _queue(states: Counter[str]) -> str:
+    if not states:
+        return "no job of this campaign is in the queue"
+    return "in the queue: " + ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
