@@ -104,8 +104,10 @@ class Run:
     def save(self, path: str | Path) -> Path:
         """Write one NetCDF file under a temporary name, flush it to disk, and rename it: a reader never sees half a file."""
         path = Path(path)
+        # In memory first: HDF5 that meets a full disk crashes the whole process later, when its objects are freed; here it is OSError.
+        whole = self.datatree().to_netcdf(engine="h5netcdf")
         with replacing(path) as temporary:
-            self.datatree().to_netcdf(temporary, engine="h5netcdf")
+            temporary.write_bytes(whole)
         return path
 
     @classmethod

@@ -11,6 +11,7 @@ from sampling.campaign import slurm_queue
 from sampling.campaign.engines import Event, Plan
 from sampling.campaign.slurm_settings import SlurmSettings
 from sampling.campaign.slurm_submit import Submission, cells_of, identity, submit_missing
+from sampling.campaign.store import Store
 
 # Between looks at the queue: soon at first, rarer later, so that a long campaign does not press the controller.
 FIRST_POLL, LONGEST_POLL = 1.0, 30.0
@@ -38,57 +39,62 @@ class Slurm:
     def run(self, plan: Plan) -> Iterator[Event]:
         """Submit; with `wait` look at the queue until no cell is missing, and submit again what a site has cancelled.
 
-        Ctrl-C ends the waiting and no job. Raises InputError without Slurm or for a bad script, SlurmError where Slurm refuses.
+        Ctrl-C ends the waiting and no job. Raises InputError without Slurm, for a bad script, or where Slurm refuses.
         """
         settings = resources(plan)
-        poll, fruitless, before = FIRST_POLL, 0, -1
+        fruitless, before = 0, -1
         while True:
             done = submit_missing(plan.folder, plan.missing, settings)
             yield from _told(done)
             if self.detached:
                 return
-            missing = done.cells + done.queued + done.later
-            if not missing:
+            if not (done.cells or done.queued or done.later or done.held or _running(plan)):
                 return
-            if done.cells and not done.queued and not done.later:
-                fruitless = fruitless + 1 if missing == before else 0
-                before = missing
-                if fruitless >= FRUITLESS:
-                    yield Event(
-                        "note",
-                        text=f"{missing} cells were submitted {fruitless + 1} times and none has ended: see logs/",
-                    )
+            if done.cells and not done.held:
+                fruitless = fruitless + 1 if done.cells + done.later == before else 0
+                before = done.cells + done.later
+                if fruitless == FRUITLESS:
+                    text = f"{before} cells were submitted {FRUITLESS + 1} times, and none has ended: see logs/"
+                    yield Event("note", text=text)
                     return
-            poll = FIRST_POLL if done.cells else min(LONGEST_POLL, 1.5 * poll)
-            yield from self._until_room(plan, settings, poll)
+            yield from _wait(plan, FIRST_POLL if done.cells else LONGEST_POLL, fill=bool(done.later))
 
-    @staticmethod
-    def _until_room(plan: Plan, settings: SlurmSettings, poll: float) -> Iterator[Event]:
-        """Wait until jobs have left the queue; tells of the queue as often as it changes."""
-        prefix = f"sc-{identity(plan.folder)}-"
-        first: int | None = None
-        told: Counter[str] = Counter()
-        while True:
-            time.sleep(poll)
-            try:
-                held = slurm_queue.elements(prefix)
-            except slurm_queue.SlurmError as error:  # a controller that restarts is no reason to leave
-                yield Event("note", text=str(error))
-                poll = min(LONGEST_POLL, 1.5 * poll)
-                continue
-            states = Counter(_state(element) for element in held)
-            if states != told:
-                told = states
-                yield Event(
-                    "note",
-                    text=_queue(states),
-                    data={"queue": dict(states), "cells": len(cells_of(plan.folder, prefix, held))},
-                )
-            first = len(held) if first is None else first
-            # All gone, or enough gone to fill up a queue that did not take everything.
-            if not held or len(held) <= first - max(1, settings.max_queued // 10):
-                return
-            poll = min(LONGEST_POLL, 1.2 * poll)
+
+def _wait(plan: Plan, poll: float, fill: bool) -> Iterator[Event]:
+    """Wait until the queue holds no job of this campaign (or, to `fill` it again, clearly fewer); tells of what changes in it, and of
+    the cells of each element that has left it."""
+    prefix, store = f"sc-{identity(plan.folder)}-", Store(plan.folder)
+    first: int | None = None
+    told: Counter[str] = Counter()
+    before: dict[tuple[str, int], tuple[str, ...]] = {}
+    while True:
+        time.sleep(poll)
+        poll = min(LONGEST_POLL, 1.2 * poll)
+        try:
+            held = slurm_queue.elements(prefix)
+        except slurm_queue.SlurmError as error:  # a controller that restarts is no reason to leave
+            yield Event("note", text=str(error))
+            continue
+        states = Counter(_state(element) for element in held)
+        if states != told:
+            told = states
+            yield Event("note", text=_queue(states), data={"queue": dict(states)})
+        now = {(element.job, element.index): cells for element, cells in cells_of(plan.folder, prefix, held).items()}
+        for element in before.keys() - now.keys():
+            for name in before[element]:
+                record = store.read(name, most=plan.spec.work.tries)
+                if record.state in ("done", "inconclusive", "failed"):
+                    yield Event("finished", name, record.note, {"state": record.state})
+        before, first = now, len(held) if first is None else first
+        if not held or (fill and len(held) <= 0.9 * first):
+            return
+
+
+def _running(plan: Plan) -> bool:
+    """Whether somebody works on a cell, or seems to: after a machine has died its claims speak for it for a while."""
+    from sampling.campaign.runner import records
+
+    return any(record.state == "running" for _, record in records(plan.folder))
 
 
 def resources(plan: Plan) -> SlurmSettings:

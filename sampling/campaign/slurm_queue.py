@@ -16,7 +16,7 @@ TIMEOUT = 120.0  # a busy controller answers late
 DEFAULT_MAX_ARRAY = 1001
 
 
-class SlurmError(RuntimeError):
+class SlurmError(InputError):
     """A Slurm command failed; the message carries what it said."""
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from data.errors import InputError
+from sampling.campaign.small import write_once
 
 FILE = "slurm.sh"
-# Exit status of a job's worker that was told to stop and has written its checkpoint (sysexits.h: "try again later").
-TRY_AGAIN = 75
 PLACEHOLDER = re.compile(r"\{\{ *([a-z_]+) *\}\}")
 REQUIRED = ("job_name", "array", "log", "worker")
 
@@ -76,30 +73,14 @@ def template(folder: Path) -> str:
     """
     path = folder / FILE
     if not path.exists():
-        create_once(path, TEMPLATE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_once(path, TEMPLATE)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable ({error}); delete it to get a fresh one") from error
     _check(path, text)
     return text
-
-
-def create_once(path: Path, text: str) -> bool:
-    """Write a file that nobody has written yet, whole or not at all; False where somebody was faster, whose file stands.
-
-    A hard link to a finished temporary file: atomic on NFS too, where exclusive creation followed by writing shows an empty file.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    temporary.write_text(text, encoding="utf-8")
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return False
-    finally:
-        temporary.unlink()
-    return True
 
 
 def _check(path: Path, text: str) -> None:

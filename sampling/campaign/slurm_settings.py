@@ -78,7 +78,9 @@ class SlurmSettings(Resources):
     cells_per_job: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
         default=None, description="cells that one array element does in turn; by default as many as job_seconds holds"
     )
-    job_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(default=3600.0, description="expected work of one array element")
+    job_seconds: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
+        default=3600.0, description="expected work of one array element"
+    )
     grace_seconds: Annotated[int, Field(ge=5, le=3600)] = Field(
         default=120,
         description="seconds before the time limit at which a job is told to write its checkpoint and be requeued",

@@ -9,7 +9,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from data.errors import InputError
@@ -18,6 +18,8 @@ from sampling.campaign import slurm_queue, slurm_script
 from sampling.campaign.engines import Task
 from sampling.campaign.slurm_queue import SlurmError
 from sampling.campaign.slurm_settings import SlurmSettings
+from sampling.campaign.small import write_once
+from sampling.campaign.worker import TRY_AGAIN
 
 FOLDER = "slurm"
 IDENTITY = "id"
@@ -35,12 +37,13 @@ FULL = re.compile(
 
 @dataclass(frozen=True)
 class Submission:
-    """jobs: numbers of the arrays submitted now; cells in them; queued: cells that jobs in the queue do already; later: cells that
-    the queue did not take (`note` says why): run again when it has room."""
+    """jobs: numbers of the arrays submitted now; cells in them; queued: cells that jobs in the queue do already; held: elements in the
+    queue before; later: cells that the queue did not take (`note` says why): run again when it has room."""
 
     jobs: tuple[str, ...] = ()
     cells: int = 0
     queued: int = 0
+    held: int = 0
     later: int = 0
     note: str = ""
 
@@ -60,39 +63,42 @@ def submit_missing(folder: Path, missing: Callable[[], Iterable[Task]], settings
     while True:
         number = _settled(folder)
         held = slurm_queue.elements(prefix)
-        covered = cells_of(folder, prefix, held)
+        covered = {one for cells in cells_of(folder, prefix, held).values() for one in cells}
         every = list(missing())
         work = [one for one in every if one.id not in covered]
         queued = len(every) - len(work)
         if not work:
-            return Submission(queued=queued)
+            return Submission(queued=queued, held=len(held))
         room = settings.max_queued - len(held)
         if room <= 0:
             note = f"{len(held)} elements of this campaign are in the queue, and max_queued = {settings.max_queued}"
-            return Submission(queued=queued, later=len(work), note=note)
+            return Submission(queued=queued, held=len(held), later=len(work), note=note)
         place = folder / FOLDER / f"{number + 1:04d}"
         try:
             place.mkdir(parents=True)
         except FileExistsError:
             continue
-        return _submit(folder, place, prefix, text, work, queued, room, settings)
+        return replace(_submit(folder, place, prefix, text, work, room, settings), queued=queued, held=len(held))
 
 
 def identity(folder: Path) -> str:
     """Eight characters that name this campaign in the queue, whatever path leads to its folder; made once."""
     path = folder / FOLDER / IDENTITY
     if not path.exists():
-        slurm_script.create_once(path, secrets.token_hex(4))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_once(path, secrets.token_hex(4))
     found = path.read_text(encoding="utf-8").strip()
     if not re.fullmatch(r"[0-9a-f]{8}", found):
         raise InputError(f"{path}: not the name of a campaign; delete it when no job of the campaign is in the queue")
     return found
 
 
-def cells_of(folder: Path, prefix: str, held: Iterable[slurm_queue.Element]) -> set[str]:
-    """Ids of the cells that these array elements do or will do."""
+def cells_of(
+    folder: Path, prefix: str, held: Iterable[slurm_queue.Element]
+) -> dict[slurm_queue.Element, tuple[str, ...]]:
+    """Ids of the cells that each of these array elements does or will do."""
     lists: dict[str, list[str]] = {}
-    found: set[str] = set()
+    found: dict[slurm_queue.Element, tuple[str, ...]] = {}
     for element in held:
         number, _, rest = element.name.removeprefix(prefix).partition("-")
         if element.name not in lists:
@@ -101,8 +107,7 @@ def cells_of(folder: Path, prefix: str, held: Iterable[slurm_queue.Element]) -> 
                 with contextlib.suppress(OSError, UnicodeDecodeError):
                     lists[element.name] = (folder / FOLDER / number / f"{rest}.cells").read_text().splitlines()
         lines = lists[element.name]
-        if element.index < len(lines):
-            found.update(lines[element.index].split())
+        found[element] = tuple(lines[element.index].split()) if element.index < len(lines) else ()
     return found
 
 
@@ -139,7 +144,6 @@ def _submit(
     prefix: str,
     text: str,
     work: list[Task],
-    queued: int,
     room: int,
     settings: SlurmSettings,
 ) -> Submission:
@@ -184,7 +188,7 @@ def _submit(
         raise SlurmError(
             f"{failure} ({submitted} cells were submitted, {later} were not; script in {place})"
         ) from failure
-    return Submission(tuple(str(one["job"]) for one in jobs), submitted, queued, later, note)
+    return Submission(tuple(str(one["job"]) for one in jobs), submitted, later=later, note=note)
 
 
 def _array(
@@ -206,7 +210,8 @@ def _array(
     throttle = f"%{settings.at_once}" if settings.at_once else ""
     # Paths are relative to the campaign's folder, where sbatch starts the script: no odd character of them reaches a script.
     # -P: the folder, which is data, must not be searched for modules.
-    worker = [sys.executable, "-P", "-m", "sampling.campaign.slurm_job", ".", f"{FOLDER}/{place.name}/{stem}.cells"]
+    portion = f"{FOLDER}/{place.name}/{stem}.cells"
+    worker = [sys.executable, "-P", "-m", "sampling.campaign.worker", ".", "--list", portion, "--chunk"]
     values = {
         "job_name": f"{prefix}{place.name}-{stem}",
         "array": f"0-{len(parts) - 1}{throttle}",
@@ -214,7 +219,7 @@ def _array(
         "log": "logs/%x-%A_%a.log",
         "grace_seconds": str(settings.grace_seconds),
         "max_requeues": str(settings.max_requeues),
-        "try_again": str(slurm_script.TRY_AGAIN),
+        "try_again": str(TRY_AGAIN),
         "worker": slurm_script.command(worker),
     }
     script.write_text(slurm_script.render(text, values), encoding="utf-8")
@@ -242,7 +247,7 @@ def _settled(folder: Path) -> int:
             seen, since = now, time.monotonic()
         elif time.monotonic() - since > BROKEN_OFF:
             # Its jobs, if it had any, are in the queue under their names and are found there.
-            slurm_script.create_once(place / RECORD, json.dumps({"jobs": [], "note": "broken off"}) + "\n")
+            write_once(place / RECORD, json.dumps({"jobs": [], "note": "broken off"}) + "\n")
             break
         time.sleep(POLL)
     return last

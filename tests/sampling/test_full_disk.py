@@ -1,0 +1,43 @@
+"""A Run that does not fit on the disk: an OSError, the old file whole, nothing left behind, and the process lives on.
+
+The limit is RLIMIT_FSIZE, which needs no rights and no disk of its own; a real full disk is in tests/campaign/test_slurm.py.
+HDF5 writing to the file itself raised as well, and crashed the process when its objects were freed: hence a process of its own here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampling.run import Run
+
+SCRIPT = """
+import gc, resource, sys
+from sampling.run import Run
+run = Run.load(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    run.save(sys.argv[1])
+except OSError as error:
+    print("OSError", error.errno)
+del run
+gc.collect()
+print("alive")
+"""
+
+
+def test_a_run_that_does_not_fit(tmp_path: Path) -> None:
+    pytest.importorskip("resource", reason="no file size limits on this system")
+    draws = np.random.default_rng(0).normal(size=(4, 2000))
+    run = Run({"d2": draws}, {"ww": draws[:, :1]}, np.eye(3), np.arange(2), ["prior"] * 4, {"seed": 1})
+    path = run.save(tmp_path / "run.nc")
+    assert path.stat().st_size > 20_000
+    done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["OSError 27", "alive"], done.stderr[-2000:]
+    assert done.returncode == 0
+    assert [one.name for one in tmp_path.iterdir()] == ["run.nc"]
+    assert Run.load(path).checksum() == run.checksum()
