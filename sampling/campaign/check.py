@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from data.errors import InputError
 from sampling.campaign.cell import Cell
 from sampling.campaign.source import Key, Source, read
-from sampling.campaign.spec import Grid, Spec, SpecError, cells, validate
+from sampling.campaign.spec import Grid, Sampler, Spec, SpecError, cells, validate
 
 if TYPE_CHECKING:
     from data.problem import Problem
@@ -68,13 +68,13 @@ def _data(grid: Grid, spec: Spec, folder: Path) -> list[tuple[str, InputError]]:
     return found
 
 
-def _sampler(spec: Spec, sampler: str) -> None:
+def _sampler(spec: Spec, sampler: Sampler) -> None:
     """Make the sampler once, on a problem of four patterns. Raises InputError."""
     from sampling.campaign.precision import settings
     from sampling.settings import build
 
     problem = tiny()
-    identity: dict[str, Any] = {"sampler": sampler, "options": spec.sampling.options.get(sampler, {}), "seed": 0}
+    identity: dict[str, Any] = {"sampler": sampler, "options": dict(spec.sampling.options).get(sampler, {}), "seed": 0}
     identity |= spec.sampling.model_dump(exclude={"options"})
     identity |= {"starts": list(spec.sampling.starts), "reweight": list(spec.sampling.reweight)}
     one = settings(Cell(identity), "cpu")

@@ -90,7 +90,7 @@ def _round(client: Client, folder: Path, tasks: list[Task], devices: list[str] |
         if some is None:
             return False
         future = client.submit(_portion, str(folder.absolute()), some, devices, pure=False, retries=0)
-        held[future.key] = some
+        held[str(future.key)] = some
         running.add(future)
         return True
 
@@ -102,7 +102,7 @@ def _round(client: Client, folder: Path, tasks: list[Task], devices: list[str] |
         while held:
             ready = running.next_batch(block=False) if running.has_ready() else []
             for future in ready:
-                some = held.pop(future.key)
+                some = held.pop(str(future.key))
                 yield from _heard(heard)
                 if future.status == "error":
                     # Its worker died with it too often, or could not start it: the store counts the tries of the cells.

@@ -259,12 +259,18 @@ def _row(cell: Cell, record: Record) -> dict[str, Any]:
     }
     identity.pop("sha256")
     P = cell["P"]
-    row = {"id": cell.id, "group": cell.group, "class": cell.cell_class, "state": record.state, "note": record.note}
+    row: dict[str, Any] = {
+        "id": cell.id,
+        "group": cell.group,
+        "class": cell.cell_class,
+        "state": record.state,
+        "note": record.note,
+    }
     row |= identity | {"alpha": None if P is None else P / cell["N1"], "target": cell.effort["target"]}
     row["tries"] = len(record.tries)
     if record.body is not None:
         body = record.body
-        row |= body["numbers"]
+        row |= {key: value for key, value in body["numbers"].items() if key not in row}
         row |= {"P": body["problem"]["P"], "N0": body["problem"]["N0"], "alpha": body["problem"]["alpha"]}
         row |= {"biased": body["provenance"].get("biased"), "seconds": body["seconds"], "finished": body["finished"]}
         row |= {"version": body["version"], "git_commit": body["provenance"].get("git_commit")}

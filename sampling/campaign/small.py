@@ -30,14 +30,16 @@ def read_bytes(path: Path) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as file:
-        told = os.fstat(file.fileno())
+    try:
+        told = os.fstat(handle)
         if not stat.S_ISREG(told.st_mode) or told.st_size > LARGEST:
             return None
-        try:
+        with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(LARGEST + 1)
-        except OSError:
-            return None
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
 
 
 def _refuse(word: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from data.errors import InputError
 
-LARGEST = 1 << 20  # bytes of a spec; a grid is lists, not cells
+LARGEST = 1 << 18  # bytes of a spec; a grid is lists, not cells
+DEEPEST = 16  # tables and lists in one another
 Key = tuple[str | int, ...]
 
 _NAME = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
@@ -38,7 +39,7 @@ def read(path: Path) -> Source:
     """Read a .toml, .yaml or .yml. Raises InputError, with the line, for one that is too large, not UTF-8 or not well formed."""
     try:
         if path.stat().st_size > LARGEST:
-            raise InputError(f"{path.name}: larger than {LARGEST >> 20} MiB; a spec holds lists of values, not cells")
+            raise InputError(f"{path.name}: larger than {LARGEST >> 10} KiB; a spec holds lists of values, not cells")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -117,9 +118,13 @@ def parse_yaml(text: str, name: str = "spec") -> Source:
     """
     import yaml
 
+    depth = 0
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             line = event.start_mark.line + 1
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:  # the parser's time grows with the square of it
+                raise InputError(f"{name}, line {line}: nested too deeply")
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
                 raise InputError(f"{name}, line {line}: anchors and aliases are not taken; write the value out")
             if getattr(event, "tag", None) is not None:
@@ -129,8 +134,6 @@ def parse_yaml(text: str, name: str = "spec") -> Source:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark else ""
         raise InputError(f"{name}{where}: {getattr(error, 'problem', None) or error}") from error
-    except RecursionError as error:
-        raise InputError(f"{name}: nested too deeply") from error
     if not isinstance(node, yaml.MappingNode):
         raise InputError(f"{name}: a spec is a table of keys")
     lines: dict[Key, int] = {}

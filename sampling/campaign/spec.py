@@ -37,7 +37,7 @@ def _listed(value: Any) -> Any:
 
 
 def _ladder(value: Any) -> Any:
-    """Temperatures: a value, a list, or {low, high, points}, even in log T and rounded to 3 figures, the ends exact."""
+    """Temperatures: a value, a list, or {low, high, points}, even in log T and rounded to 3 figures or more, the ends exact."""
     if not isinstance(value, dict):
         return _listed(value)
     if set(value) != {"low", "high", "points"}:
@@ -50,7 +50,8 @@ def _ladder(value: Any) -> Any:
     if not 2 <= points <= LONGEST:
         raise ValueError(f"points = {points}: between 2 and {LONGEST}")
     step = math.log(high / low) / (points - 1)
-    inner = [float(f"{low * math.exp(step * at):.3g}") for at in range(1, points - 1)]
+    figures = max(3, 2 + math.ceil(-math.log10(step)))  # neighbours stay apart
+    inner = [float(f"{low * math.exp(step * at):.{figures}g}") for at in range(1, points - 1)]
     return _listed([float(low), *inner, float(high)])
 
 

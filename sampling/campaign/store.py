@@ -34,6 +34,16 @@ BODY: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 
 
+PROBLEM: dict[str, type | tuple[type, ...]] = {
+    "P": int,
+    "N0": int,
+    "N1": int,
+    "alpha": (int, float),
+    "fingerprint": str,
+    "dataset_fingerprint": str,
+}
+
+
 @dataclass(frozen=True)
 class Record:
     """What the store knows of a cell. state is one of STATES; body the summary, None where there is none to be believed; note why."""
@@ -161,6 +171,13 @@ def parse(data: bytes, name: str) -> tuple[dict[str, Any] | None, str]:
     for key, kind in BODY.items():
         if not isinstance(body.get(key), kind) or isinstance(body.get(key), bool):
             return None, f"its summary has no proper {key!r}"
+    for key, kind in PROBLEM.items():
+        if not isinstance(body["problem"].get(key), kind):
+            return None, f"its summary has no proper problem.{key}"
+    if not all(one is None or isinstance(one, int | float) for one in body["numbers"].values()):
+        return None, "its numbers are not numbers"
+    if not all(isinstance(body["effort"].get(key), int | float) for key in ("target", "finest", "budget_seconds")):
+        return None, "its summary does not say with what effort it was made"
     run = body["run"]
     if not isinstance(run.get("size"), int) or not isinstance(run.get("sha256"), str):
         return None, "its summary does not say what its run file is"
