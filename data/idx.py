@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import math
 import struct
 import zlib
 from pathlib import Path
@@ -12,12 +13,20 @@ import numpy as np
 
 from data.errors import InputError
 
+LARGEST = 64 << 20  # bytes, unzipped: the largest genuine file has 47 MB
+
 
 def payload(path: Path) -> bytes:
-    """The file's bytes, unzipped when they are gzip. Raises InputError for a truncated or corrupt file."""
+    """The file's bytes, unzipped when they are gzip. Raises InputError for a truncated or corrupt file, or one above LARGEST bytes."""
     try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        with path.open("rb") as file:
+            zipped = file.read(2) == b"\x1f\x8b"
+        # No more than one byte too many is ever unpacked.
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            raw = file.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise InputError(f"{path.name} holds more than {LARGEST >> 20} MiB, which no idx file of these sets does")
+        return raw
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path.name} is corrupt or truncated ({error}): fetch it again") from None
 
@@ -43,7 +52,7 @@ def parse(raw: bytes, name: str) -> np.ndarray:
     if len(raw) < start:
         raise InputError(f"{name} is truncated: {len(raw)} bytes are less than its header")
     shape = struct.unpack(f">{raw[3]}I", raw[4:start])
-    wanted = start + int(np.prod(shape, dtype=np.int64))
+    wanted = start + math.prod(shape)
     if len(raw) != wanted:
         raise InputError(f"{name} is truncated or corrupt: {len(raw)} bytes, where its header asks for {wanted}")
     return np.frombuffer(raw, dtype=np.uint8, offset=start).reshape(shape)

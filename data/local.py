@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from data import arrays
 from data.errors import InputError
 
 VARIABLE = "SADDLECHECK_DATA"
@@ -47,21 +47,20 @@ def file_sha256(path: Path) -> str:
 def read_npz(path: Path, keys: Sequence[str], optional: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """Arrays of an `.npz` by name, never unpickling. Raises InputError for a missing key or a damaged file."""
     try:
-        # The file is opened here, since numpy leaves it open when it finds damage.
         with path.open("rb") as file:
-            stored = np.load(file, allow_pickle=False)
-            if isinstance(stored, np.ndarray):
+            if file.read(6) == b"\x93NUMPY":
                 raise InputError(f"{path.name} is a single array: save it with numpy.savez(path, X=X, y=y)")
-            missing = [key for key in keys if key not in stored.files]
+            file.seek(0)
+            stored = arrays.read(file, (*keys, *optional))
+            missing = [key for key in keys if key not in stored]
             if missing:
-                raise InputError(
-                    f"{path.name} has no array {missing[0]!r}: it needs {', '.join(keys)} and has "
-                    f"{', '.join(stored.files) or 'none'}"
-                )
-            return {key: stored[key] for key in (*keys, *optional) if key in stored.files}
+                with zipfile.ZipFile(file) as archive:
+                    there = ", ".join(arrays.names(archive)) or "none"
+                raise InputError(f"{path.name} has no array {missing[0]!r}: it needs {', '.join(keys)} and has {there}")
+            return stored
     except InputError:
         raise
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except arrays.DAMAGE as error:
         raise InputError(f"{path.name} is damaged or not an .npz of plain arrays ({error})") from None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from data.arrays import DAMAGE
+from data.arrays import read as read_arrays
 from data.errors import InputError
 from sampling.atomic import replacing
 
@@ -30,19 +30,12 @@ def write(path: Path, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> No
 def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The JSON part and the arrays. Raises InputError where the file is not a checkpoint, or damaged (npz carries a CRC)."""
     try:
-        with open(path, "rb") as source, np.load(source, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        with open(path, "rb") as source:
+            arrays = read_arrays(source)
         meta = json.loads(arrays.pop(META).tobytes())
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        NotImplementedError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
+        if not isinstance(meta, dict):
+            raise ValueError("its settings are not a table")
+    except DAMAGE as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it to start again") from error
     if meta.get("format") != FORMAT:
         raise InputError(
