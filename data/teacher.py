@@ -72,3 +72,13 @@ class Teacher:
         if self.data != digest(problem.dataset.X, problem.dataset.y):
             raise InputError("the teacher did not make the X and y of this problem: a teacher start would not be exact")
         return self.w, self.v
+
+
+def teacher_of(problem: Problem) -> Teacher:
+    """The network that made the problem's labels. Raises InputError where the data set does not keep one."""
+    if problem.dataset.teacher is None:
+        raise InputError(
+            f"starts: 'teacher' needs data that keep the network that made them, which {problem.dataset.name} do not; "
+            "take the data set network-teacher, or the starts prior and aligned"
+        )
+    return problem.dataset.teacher

@@ -16,6 +16,7 @@ from numpyro.infer.hmc import HMCState, hmc
 
 from data.errors import InputError
 from data.problem import Problem
+from data.teacher import teacher_of
 from sampling import reference
 from sampling.provenance import device_name, git_commit, versions
 from sampling.reference import Data, double
@@ -185,7 +186,7 @@ def programs(
 
 def first_layers(problem: Problem, kinds: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
     """w (C, N1, N0), chain c by kinds[c]: "prior"; "aligned" (half of the units 3 prior standard deviations up or down the class
-    direction X^T a, by turns); "zero" (a tenth of a prior draw)."""
+    direction X^T a, by turns); "zero" (a tenth of a prior draw); "teacher" (the network that made the labels)."""
     w = rng.normal(size=(len(kinds), problem.N1, problem.N0)) / math.sqrt(problem.lambda0)
     pull = problem.a @ problem.dataset.X
     pull = pull / max(float(np.linalg.norm(pull)), 1e-300)
@@ -196,8 +197,10 @@ def first_layers(problem: Problem, kinds: tuple[str, ...], rng: np.random.Genera
             some += np.outer(signs - some @ pull, pull)
         elif kind == "zero":
             w[chain] *= 0.1
+        elif kind == "teacher":
+            w[chain], _ = teacher_of(problem).weights(problem)
         elif kind != "prior":
-            raise InputError(f"starts: nuts knows prior, aligned and zero, not {kind!r}")
+            raise InputError(f"starts: nuts knows prior, aligned, zero and teacher, not {kind!r}; take hmc for that")
     return w
 
 

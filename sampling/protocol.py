@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -120,6 +121,13 @@ class Streams:
         other.chains = len(other.each)
         other.shared = torch.Generator()
         other.shared.set_state(self.shared.get_state())
+        return other
+
+    def chosen(self, rows: Sequence[int]) -> Streams:
+        """The streams of some chains; these and the common stream are shared, not copied."""
+        other = Streams.__new__(Streams)
+        other.device, other.shared, other.chains = self.device, self.shared, len(rows)
+        other.each = [self.each[row] for row in rows] if self.device.type == "cpu" else self.each
         return other
 
     def common(self) -> float:

@@ -1,15 +1,18 @@
-"""Where chains begin: prior draws, units aligned with the class direction, and exact readout draws given a first layer."""
+"""Where chains begin: prior draws, aligned units, other temperatures, the teacher; and exact readout draws given a first layer."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import Tensor
 
 from data.errors import InputError
+from data.teacher import teacher_of
 from sampling.model import Model, factor
 from sampling.protocol import Streams
 
-KINDS = ("prior", "aligned", "zero")
+KINDS = ("prior", "aligned", "zero", "hot", "cold", "teacher")
 ALIGNED_SHARE = 0.5  # share of units set along the class direction in an "aligned" start
 ALIGNED_LENGTH = 3.0  # their length along it, in prior standard deviations
 
@@ -21,6 +24,12 @@ def first_layer(model: Model, kinds: list[str], streams: Streams) -> Tensor:
     aligned  half of the units at +-3 prior standard deviations along the class direction R^T a, the rest of each unit prior:
              the specialised phase that the saddle point does not describe (physics.md section 8)
     zero     one tenth of a prior draw: all features small (a network that has learned nothing)
+    hot      a prior draw cooled to T from where posterior and prior are alike (`sampling.anneal`)
+    cold     the same cooled on to T/30 and warmed back to T: where it ends elsewhere than "hot", there is hysteresis
+    teacher  the network that made the labels, an exact posterior draw (physics.md section 5.4); the same for each such chain
+
+    hot and cold take some tens of hmc steps at 10 to 20 temperatures, before any warm-up. Raises InputError for another kind, and
+    for "teacher" where the data set does not keep the network that made it, or it is not a draw of this problem.
     """
     unknown = sorted(set(kinds) - set(KINDS))
     if unknown:
@@ -38,6 +47,15 @@ def first_layer(model: Model, kinds: list[str], streams: Streams) -> Tensor:
             g[chain, :count] = rest + length[:, None] * direction
         elif kind == "zero":
             g[chain] *= 0.1
+        elif kind == "teacher":
+            w, _ = teacher_of(model.problem).weights(model.problem)
+            g[chain] = torch.as_tensor(math.sqrt(model.problem.lambda0) * w @ model.reduction.V, dtype=model.dtype)
+    for kind in ("hot", "cold"):
+        rows = [chain for chain, one in enumerate(kinds) if one == kind]
+        if rows:
+            from sampling.anneal import anneal  # which needs the targets, which need this module
+
+            g[rows] = anneal(model, g[rows], kind, streams.chosen(rows))
     return g
 
 

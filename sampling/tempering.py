@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +10,8 @@ from torch import Tensor
 
 from data.errors import InputError
 from sampling import hmc
+from sampling.anneal import at_temperature
+from sampling.anneal import hottest as hottest_of
 from sampling.posterior import Collapsed
 from sampling.protocol import Info, Streams
 
@@ -47,59 +48,79 @@ class Tempering:
 
     A step is one hmc step on every rung, then swaps of neighbours, even pairs and odd pairs by turns (the non-reversible scheme
     of Syed et al., J. R. Stat. Soc. B 84, 321 (2022)), accepted with min(1, exp(l_i(g_j) + l_j(g_i) - l_i(g_i) - l_j(g_j))), l_k
-    the log-likelihood at T_k; the prior cancels. In warm-up the temperatures between T and `hottest` are moved until all neighbours
-    reject equally often, and each rung learns its own step size and metric. `settings` reports the swap rates, the global barrier
-    (the sum of rejection rates) and the round trips that the chains made.
+    the log-likelihood at T_k; the prior cancels. In warm-up the ladder is chosen from the swap rates, three times: the global
+    barrier B, the sum of the rejection rates, says how many rungs there should be (2 B + 1, where half of the swaps are accepted: the
+    optimum of Syed et al., section 5), and the temperatures between T and `hottest` are moved until all neighbours reject equally
+    often. Each rung learns its own step size and metric. `report` gives the swap rates, the barrier and the replicas that came
+    from the hot end to the cold one.
 
     hottest  largest temperature (default 100 T, at least 1: there the posterior is near the prior)
-    rungs    number of temperatures; swap rates below about 0.3 call for more
+    rungs    number of temperatures; chosen as above when not given, MOST at most
     """
 
     name = "tempering"
     biased = False
+    FIRST, FEWEST, MOST = 6, 3, 32  # rungs to begin with, and the bounds of the choice
 
     def __init__(
         self,
         target: Collapsed,
         warmup: int = 400,
-        rungs: int = 6,
+        rungs: int | None = None,
         hottest: float | None = None,
         accept: float = 0.8,
         kicks: str = "auto",
     ):
         T = target.model.T
-        hottest = max(1.0, 100.0 * T) if hottest is None else float(hottest)
-        if rungs < 2 or hottest <= T:
+        top = hottest_of(T) if hottest is None else float(hottest)
+        self.choosing = rungs is None
+        rungs = self.FIRST if rungs is None else int(rungs)
+        if rungs < 2 or top <= T:
             raise InputError(
-                f"rungs = {rungs}, hottest = {hottest}: tempering needs two rungs or more and hottest > T = {T}"
+                f"rungs = {rungs}, hottest = {top}: tempering needs two rungs or more and hottest > T = {T}"
             )
         self.target, self.warmup, self.done = target, warmup, 0
-        self.temperatures = np.geomspace(T, hottest, rungs)
-        self.kernels = [hmc.HMC(self._target(k), warmup=warmup, accept=accept, kicks=kicks) for k in range(rungs)]
+        self.accept, self.kicks = accept, kicks
+        self.temperatures = np.geomspace(T, top, rungs)
+        self.kernels: list[hmc.HMC] = []
+        self._fit()
+
+    def _fit(self) -> None:
+        """As many kernels as there are temperatures, each on its own; those at hand are kept, with what they have learned."""
+        options: dict[str, Any] = {"warmup": self.warmup, "accept": self.accept, "kicks": self.kicks}
+        del self.kernels[len(self.temperatures) :]
+        for rung, kernel in enumerate(self.kernels):
+            kernel.target = self._target(rung)
+        for rung in range(len(self.kernels), len(self.temperatures)):
+            self.kernels.append(hmc.HMC(self._target(rung), **options))
 
     def _target(self, rung: int) -> Collapsed:
-        model = self.target.model
         if rung == 0:
             return self.target
-        T = float(self.temperatures[rung])
-        other = Collapsed.__new__(Collapsed)
-        other.model = dataclasses.replace(model, T=T, problem=model.problem.replace(T=T))
-        other.device, other.dtype, other.instruments = model.device, model.dtype, self.target.instruments
-        return other
+        return at_temperature(self.target.model, float(self.temperatures[rung]), self.target.instruments)
 
     def init(self, position: Tensor) -> State:
         """Every rung begins at the chain's own start."""
-        K = len(self.kernels)
-        states = [kernel.init(position) for kernel in self.kernels]
-        C = len(position)
-        place: dict[str, Any] = {"device": position.device}
+        return self._begin([kernel.init(position) for kernel in self.kernels])
+
+    def _begin(self, states: list[hmc.State], parity: Tensor | None = None) -> State:
+        """A ladder at these states, with nothing counted yet."""
+        place: dict[str, Any] = {"device": states[0].position.device}
+        C, K = len(states[0].position), len(states)
         zeros = torch.zeros((C, K - 1), dtype=torch.int64, **place)
-        walker = torch.arange(K, **place).expand(C, K).clone()
         crossed = torch.zeros((C, K), dtype=torch.int64, **place)
         crossed[:, -1] = 1
         none = torch.zeros(C, dtype=torch.int64, **place)
-        accepted = torch.ones((C, K), dtype=torch.float64, **place)
-        return _assemble(states, walker, crossed, zeros, zeros.clone(), none, none.clone(), accepted)
+        return _assemble(
+            states,
+            walker=torch.arange(K, **place).expand(C, K).clone(),
+            crossed=crossed,
+            swapped=zeros,
+            tried=zeros.clone(),
+            trips=none,
+            parity=none.clone() if parity is None else parity,
+            accepted=torch.ones((C, K), dtype=torch.float64, **place),
+        )
 
     def step(self, state: State, streams: Streams) -> tuple[State, Info]:
         states, infos = [], []
@@ -153,19 +174,23 @@ class Tempering:
         return state
 
     def _respace(self, state: State, rejected: np.ndarray) -> State:
-        """Move the inner temperatures so that the rejections seen would be equal, and take the counts from there."""
+        """Choose the ladder from the rejection rates (K - 1,) seen: how many rungs, and inner temperatures that would reject equally
+        often. A new rung takes replicas and settings of the nearest old one; all counts begin anew."""
         barrier = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, 0.01))])
-        even = np.linspace(0.0, barrier[-1], len(barrier))
-        self.temperatures = np.exp(np.interp(even, barrier, np.log(self.temperatures)))
+        count = len(barrier)
+        if self.choosing:
+            count = int(np.clip(round(2.0 * barrier[-1]) + 1, self.FEWEST, self.MOST))
+        old, learned = np.log(self.temperatures), [kernel.state_dict() for kernel in self.kernels]
+        new = np.interp(np.linspace(0.0, barrier[-1], count), barrier, old)
+        nearest = abs(new[:, None] - old).argmin(1)
+        self.temperatures = np.exp(new)
+        self.temperatures[0] = self.target.model.T
+        self._fit()
         states = []
-        for rung, kernel in enumerate(self.kernels):
-            if rung:
-                kernel.target = self._target(rung)
+        for kernel, rung in zip(self.kernels, nearest, strict=True):
+            kernel.load_state_dict(learned[rung])
             states.append(kernel.init(state.rungs[:, rung]))
-        zeros = torch.zeros_like(state.swapped)
-        return _assemble(
-            states, state.walker, state.crossed, zeros, zeros.clone(), state.trips * 0, state.parity, state.accepted
-        )
+        return self._begin(states, state.parity)
 
     def finish(self) -> None:
         for rung, kernel in enumerate(self.kernels):
@@ -180,6 +205,7 @@ class Tempering:
         rates = (state.swapped.sum(0) / state.tried.sum(0).clamp_min(1)).cpu().numpy()
         return {
             "swap_rates": rates.round(4).tolist(),
+            "temperatures": self.temperatures.tolist(),
             "barrier": float((1.0 - rates).sum()),
             "hot_to_cold_trips": state.trips.cpu().numpy().tolist(),
         }
@@ -199,10 +225,10 @@ class Tempering:
 
     def load_state_dict(self, stored: dict[str, np.ndarray]) -> None:
         self.temperatures, self.done = stored["temperatures"].copy(), int(stored["tempering_done"])
+        self._fit()
         for rung, kernel in enumerate(self.kernels):
             prefix = f"rung{rung}_"
             kernel.load_state_dict({k.removeprefix(prefix): v for k, v in stored.items() if k.startswith(prefix)})
-            kernel.target = self._target(rung)
 
 
 def _rung(state: State, rung: int) -> hmc.State:
