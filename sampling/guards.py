@@ -60,3 +60,9 @@ def signals() -> Iterator[list[int]]:
         for number, handler in before.items():
             # None: a handler that was not set from Python cannot be set again from it; the default is the nearest.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        # A signal that came too late to be heeded here is still meant for the caller, who may have more to do. Not SIGINT's default
+        # handler, which would throw the finished work away.
+        for number in dict.fromkeys(asked):
+            handler = before[number]
+            if callable(handler) and handler is not signal.default_int_handler:
+                handler(number, None)
