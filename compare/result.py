@@ -181,6 +181,8 @@ class Report:
         from compare.report.tables import write_tables
 
         folder = Path(folder)
+        for name in ("tables", "figures"):
+            store.own(folder, name)
         written = write_tables(self, folder / "tables")
         drawn = figures(self)
         for old in (folder / "figures").glob("*.svg"):

@@ -256,7 +256,7 @@ def _resume(folder: Path, request: dict[str, Any]) -> set[str]:
             return set(stored["done"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    runs = folder / store.RUNS
+    runs = store.own(folder, store.RUNS)
     for old in [*runs.glob("*.nc"), *runs.glob("*.checkpoint")]:
         old.unlink()
     _note(folder, request, set())

@@ -12,6 +12,7 @@ import numpy as np
 
 from data.errors import InputError
 from sampling.atomic import replacing
+from sampling.untrusted import check_file, check_run
 
 if TYPE_CHECKING:
     import xarray
@@ -122,6 +123,7 @@ class Run:
         if not path.is_file():
             raise InputError(f"{path}: there is no such run file")
         try:
+            check_file(path)
             with xarray.open_datatree(path, engine="h5netcdf") as tree:
                 tree = tree.load()
                 groups = {
@@ -140,7 +142,9 @@ class Run:
                 extra=groups["extra"],
             )
             intact = run.checksum() == attributes["sha256"]
-        except (OSError, KeyError, ValueError, RuntimeError, TypeError) as error:
+            if intact:
+                check_run(run)
+        except Exception as error:  # a hostile or damaged file can make the readers raise anything
             raise InputError(f"{path}: not a readable run file ({error}); delete it and sample again") from error
         if not intact:
             raise InputError(f"{path}: its checksum does not match its content; delete it and sample again")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from compare.report.wording import LEVELS, label, number, percent, with_error
+from compare.store import part_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,12 +64,11 @@ def write_tables(report: Report, folder: Path) -> list[Path]:
             if table.empty:
                 path.unlink(missing_ok=True)  # a leftover of an earlier report in this folder would mislead
                 continue
-            part = path.with_name(path.name + ".part")
-            if suffix == "csv":
-                table.to_csv(part, index=False)
-            else:
-                table.to_parquet(part, index=False)
-            os.replace(part, path)
+            with part_of(path) as part:
+                if suffix == "csv":
+                    table.to_csv(part, index=False)
+                else:
+                    table.to_parquet(part, index=False)
             written.append(path)
     return written
 
