@@ -67,6 +67,7 @@ def load(
     label_seed: int = 0,
     standardise: str | None = None,
     P_test: int = 0,
+    part: int = 0,
 ) -> Dataset:
     """A Dataset by name or from an `.npz` file.
 
@@ -87,6 +88,7 @@ def load(
                  "none" (default for synthetic sets and for a user's own file, whose numbers are studied as they are)
     P_test       test patterns: from the test split where the source has one, else from training rows not chosen; scaled with
                  the constants of the training rows
+    part         0, 1, ...: that one of the disjoint subsets of P (and P_test) rows that one seed gives; real data only
 
     Raises InputError, naming the input and the mend, for every other value, too few patterns, one class only, a damaged or
     missing file, or a failed download.
@@ -97,12 +99,13 @@ def load(
     if P is not None:
         P = check_count("P", P, 2)
     P_test = check_count("P_test", P_test, 0)
+    part = check_count("part", part, 0)
     if balanced is not None and not isinstance(balanced, (bool, np.bool_)):
         raise InputError(f"balanced = {balanced!r}: give True, False or None")
     kind = None if standardise is None else kind_of(standardise)
 
     if _is_path(name):
-        dataset = _from_file(Path(name), classes, P, seed, bool(balanced), kind or "none", P_test)
+        dataset = _from_file(Path(name), classes, P, seed, bool(balanced), kind or "none", P_test, part)
     else:
         base, _, options = str(name).partition(":")
         base = _known(base)
@@ -111,9 +114,20 @@ def load(
                 raise InputError(f"{name!r}: only synthetic sets take parameters after a colon")
             even = SETS[base].balanced if balanced is None else bool(balanced)
             dataset = _from_images(
-                SETS[base], DEFAULT_CLASSES if classes is None else classes, P, seed, even, kind or "global", P_test
+                SETS[base],
+                DEFAULT_CLASSES if classes is None else classes,
+                P,
+                seed,
+                even,
+                kind or "global",
+                P_test,
+                part,
             )
         else:
+            if part:
+                raise InputError(
+                    f"part = {part}: {base} is generated, so another seed gives other patterns; leave part out"
+                )
             dataset = generate(base, options, classes, P, seed, balanced, kind or "none", P_test)
     return relabel(dataset, labels, label_seed)
 
@@ -154,12 +168,13 @@ def _build(
     provenance: dict[str, Any],
     seed: int | None,
     balanced: bool,
+    part: int = 0,
 ) -> Dataset:
     """The Dataset of chosen rows; test rows come from `test` where there is one, else from the pool itself."""
     scaling = Scaling.of(pool.X[rows], kind)
     provenance = {
         **provenance,
-        "rows": describe_rows(pool.index[rows], pool.sign[rows], seed=seed, balanced=balanced),
+        "rows": describe_rows(pool.index[rows], pool.sign[rows], seed=seed, balanced=balanced, part=part),
         "standardise": scaling.describe(),
     }
     tests: dict[str, Any] = {}
@@ -180,22 +195,29 @@ def _build(
 
 
 def _pick(
-    pool: Pool, test: Pool | None, P: int | None, seed: int | None, balanced: bool, P_test: int, what: str
+    pool: Pool,
+    test: Pool | None,
+    P: int | None,
+    seed: int | None,
+    balanced: bool,
+    P_test: int,
+    what: str,
+    part: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Training rows of the pool, and test rows of the test pool or else of the pool."""
     if test is None or not P_test:
-        return choose(pool.sign, P, seed=seed, balanced=balanced, P_test=P_test, what=what)
-    rows, _ = choose(pool.sign, P, seed=seed, balanced=balanced, what=what)
+        return choose(pool.sign, P, seed=seed, balanced=balanced, P_test=P_test, what=what, part=part)
+    rows, _ = choose(pool.sign, P, seed=seed, balanced=balanced, what=what, part=part)
     held_out, _ = choose(test.sign, P_test, seed=seed, balanced=balanced, what=f"the test split of {what}", test=True)
     return rows, held_out
 
 
 def _from_file(
-    path: Path, classes: str | None, P: int | None, seed: int | None, balanced: bool, kind: str, P_test: int
+    path: Path, classes: str | None, P: int | None, seed: int | None, balanced: bool, kind: str, P_test: int, part: int
 ) -> Dataset:
     found = userfile.read(path, classes)
-    rows, held_out = _pick(found.pool, found.test, P, seed, balanced, P_test, path.name)
-    return _build(path.stem, found.pool, found.test, rows, held_out, kind, found.facts, seed, balanced)
+    rows, held_out = _pick(found.pool, found.test, P, seed, balanced, P_test, path.name, part)
+    return _build(path.stem, found.pool, found.test, rows, held_out, kind, found.facts, seed, balanced, part)
 
 
 def _pool_of(images: Images, partition: Partition, counts: tuple[int, ...] | None) -> Pool:
@@ -213,7 +235,7 @@ def _pool_of(images: Images, partition: Partition, counts: tuple[int, ...] | Non
 
 
 def _from_images(
-    one: ImageSet, classes: str, P: int | None, seed: int | None, balanced: bool, kind: str, P_test: int
+    one: ImageSet, classes: str, P: int | None, seed: int | None, balanced: bool, kind: str, P_test: int, part: int
 ) -> Dataset:
     partition = parse(classes, range(len(one.class_names)), one.class_names)
     what = f"{one.name} {partition.text}"
@@ -233,7 +255,7 @@ def _from_images(
         pool = _pool_of(images, partition, one.counts)
         test = None if test_images is None else _pool_of(test_images, partition, None)
         try:
-            rows, held_out = _pick(pool, test, P, seed, balanced, P_test, what)
+            rows, held_out = _pick(pool, test, P, seed, balanced, P_test, what, part)
         except TooFew as error:
             short = error
             continue
@@ -248,4 +270,4 @@ def _from_images(
             "classes": partition.describe(),
         }
         name = f"{one.name} {partition.text}"
-        return _build(name, pool, test, rows, held_out, kind, provenance, seed, balanced)
+        return _build(name, pool, test, rows, held_out, kind, provenance, seed, balanced, part)

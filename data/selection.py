@@ -41,7 +41,15 @@ def check_count(name: str, value: Any, least: int) -> int:
 
 
 def choose(
-    sign: np.ndarray, P: int | None, *, seed: int | None, balanced: bool, P_test: int = 0, what: str, test: bool = False
+    sign: np.ndarray,
+    P: int | None,
+    *,
+    seed: int | None,
+    balanced: bool,
+    P_test: int = 0,
+    what: str,
+    test: bool = False,
+    part: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of P training rows and, after them in the same order, of P_test others.
 
@@ -50,6 +58,7 @@ def choose(
     seed      None takes file order; a number a subset without replacement, in file order once chosen. Subsets of
               one seed are nested: P = 50 is part of P = 100
     balanced  P/2 of each class, all positives before all negatives; otherwise rows as they come
+    part      0, 1, ...: that one of the disjoint blocks of P + P_test rows of the same seed; 0 is the first
 
     Raises TooFew when there are not that many, InputError for odd P with balanced, or rows of one class only.
     `what` names the rows in messages; `test` draws from the streams of the test split.
@@ -76,16 +85,20 @@ def choose(
     held = P_test // n
     scarce = min(sides, key=len)
     each = len(scarce) - held if P is None else P // n
-    if each < 1 or each + held > len(scarce):
+    first = part * (each + held)
+    if each < 1 or first + each + held > len(scarce):
         asked = f"{name} = {'all' if P is None else P}" + (f" with P_test = {P_test}" if P_test else "")
+        asked = f"{part + 1} disjoint subsets of {asked}" if part else asked
         kind = "" if not balanced else " of class +1" if scarce is sides[0] else " of class -1"
-        raise TooFew(f"{asked} needs {max(each, 1) + held} patterns{kind}, and {what} has {len(scarce)}: ask for fewer")
+        raise TooFew(
+            f"{asked} needs {first + max(each, 1) + held} patterns{kind}, and {what} has {len(scarce)}: ask for fewer"
+        )
 
     def join(start: int, stop: int) -> np.ndarray:
         parts = [side[start:stop] for side in sides]
         return np.concatenate([part if seed is None else np.sort(part) for part in parts])
 
-    rows, held_out = join(0, each), join(each, each + held)
+    rows, held_out = join(first, first + each), join(first + each, first + each + held)
     for label, chosen in ((name, rows), ("P_test", held_out)):
         if len(chosen) and len(np.unique(sign[chosen])) < 2:
             raise InputError(
@@ -95,9 +108,12 @@ def choose(
     return rows, held_out
 
 
-def describe_rows(index: np.ndarray, sign: np.ndarray, *, seed: int | None, balanced: bool) -> dict[str, Any]:
+def describe_rows(
+    index: np.ndarray, sign: np.ndarray, *, seed: int | None, balanced: bool, part: int = 0
+) -> dict[str, Any]:
     """Provenance of a choice: the rule, the counts, and the indices themselves or, when many, their sha256."""
     order = "in file order" if seed is None else f"seeded subset (seed {seed})"
+    order += f", disjoint block {part} of it" if part else ""
     rule = f"P/2 of each class, positives first, {order}" if balanced else f"rows as they come, {order}"
     found: dict[str, Any] = {
         "rule": rule,
