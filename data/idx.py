@@ -53,6 +53,6 @@ def parse(raw: bytes, name: str) -> np.ndarray:
         raise InputError(f"{name} is truncated: {len(raw)} bytes are less than its header")
     shape = struct.unpack(f">{raw[3]}I", raw[4:start])
     wanted = start + math.prod(shape)
-    if len(raw) != wanted:
+    if len(raw) != wanted or len(raw) == start:
         raise InputError(f"{name} is truncated or corrupt: {len(raw)} bytes, where its header asks for {wanted}")
     return np.frombuffer(raw, dtype=np.uint8, offset=start).reshape(shape)

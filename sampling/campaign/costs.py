@@ -139,6 +139,7 @@ def calibrate(
 def trial(cell: Cell, folder: Path) -> float:
     """Expected seconds of one cell to its target, from a short run of it. Raises what sampling.run raises."""
     from sampling import run
+    from sampling.campaign.precision import options
     from sampling.campaign.prior import prior_d2
     from sampling.diagnostics import MIN_ESS, estimate
     from sampling.settings import WARMUP
@@ -163,7 +164,7 @@ def trial(cell: Cell, folder: Path) -> float:
         dtype=identity["dtype"],
         threads=int(effort["threads"]),
         max_kept=identity["max_kept"],
-        **identity["options"],
+        **options(cell),
     )
     elapsed = time.monotonic() - began
     spent, made = found.manifest["seconds"], max(1, int(found.manifest["draws"]))

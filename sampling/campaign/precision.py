@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from data.errors import InputError
 from sampling.atomic import replacing
 from sampling.campaign.cell import Cell
 from sampling.campaign.prior import prior_d2
@@ -92,7 +93,7 @@ def sample(
             progress=keep,
             temperatures=identity["reweight"] or None,
             max_kept=identity["max_kept"],
-            **identity["options"],
+            **options(cell),
         )
         d2 = estimate(found.series["d2"])
         effect = abs(d2.mean - prior)
@@ -116,13 +117,30 @@ def settings(cell: Cell, device: str) -> Settings:
     from sampling.settings import Settings
 
     identity = cell.identity
-    names = ("sampler", "chains", "warmup", "thin", "starts", "dtype", "max_kept", "options")
+    names = ("sampler", "chains", "warmup", "thin", "starts", "dtype", "max_kept")
     return Settings.of(
         seed=cell.chain_seed(),
         device=device,
         temperatures=identity["reweight"] or None,
+        options=options(cell),
         **{name: identity[name] for name in names},
     )
+
+
+def options(cell: Cell) -> dict[str, Any]:
+    """The sampler's own options of a cell.
+
+    Raises InputError for a name that `sampling.run` takes itself: `save` or `checkpoint` from a spec would write anywhere.
+    """
+    import inspect
+
+    from sampling import run
+
+    found = dict(cell.identity["options"])
+    taken = sorted(set(found) & set(inspect.signature(run).parameters))
+    if taken:
+        raise InputError(f"{taken[0]!r} is not an option of {cell.identity['sampler']}: leave it out")
+    return found
 
 
 def _round(place: Path, first: float) -> tuple[int, float]:

@@ -56,7 +56,7 @@ def parse_toml(text: str, name: str = "spec") -> Source:
     """Of TOML text. Raises InputError with the parser's line and column."""
     try:
         values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for a whole number of thousands of digits
         raise InputError(f"{name}: {error}") from error
     return Source(values, toml_lines(text))
 
