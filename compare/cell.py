@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from compare.budget import Budget, error_budget
 from compare.families import Fit, Hotelling, discoveries, fit, hotelling, p_values, upper
+from compare.held_out import HeldOut
 from compare.measure import Measurement
 from compare.payload import prediction_cell
 from compare.verdict import ALPHA, MARGIN, Verdict, equivalence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from sampling.run import Run
     from theory import Prediction
 
-MEASURED = ("d2", "d2_labels", "Q", "fbar_a", "residual", "loglik", "norm_w")
+MEASURED = ("d2", "d2_labels", "d2_test", "loss_test", "Q", "fbar_a", "residual", "loglik", "norm_w")
 TOGETHER = 8  # components, largest predicted first, that are tested together; fewer where there are few chains
 
 
@@ -55,6 +56,7 @@ class Cell:
     """What is known of one posterior: theory, measurement, and what they say of one another.
 
     verdicts  level name -> Verdict;  weights  None with fewer than three chains
+    held_out  of the test patterns; None where the data set has none, or the run did not measure them
     """
 
     problem: Problem
@@ -64,6 +66,7 @@ class Cell:
     budget: Budget
     verdicts: dict[str, Verdict]
     weights: Weights | None
+    held_out: HeldOut | None = None
 
     @classmethod
     def of(cls, prediction: Prediction, run: Run, margin: float = MARGIN) -> Cell:
@@ -96,6 +99,7 @@ class Cell:
             budget=error_budget(prediction, measurement),
             verdicts=verdicts,
             weights=weight_family(prediction, run, measurement.converged, margin),
+            held_out=HeldOut.of(prediction, run, measurement, margin),
         )
 
     @property
@@ -129,6 +133,8 @@ class Cell:
             "budget": self.budget.to_dict(),
             "verdicts": {name: vars(verdict) for name, verdict in self.verdicts.items()},
         }
+        if self.held_out is not None:
+            found["held_out"] = self.held_out.to_dict()
         if self.weights is not None:
             w = self.weights
             found["weights_measured"] = {

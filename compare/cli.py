@@ -93,7 +93,7 @@ def _main(
 
 def _dataset(values: dict[str, Any]) -> Any:
     """The data set that the flags name."""
-    keys = ("data", "classes", "P", "labels", "label_seed", "subset_seed", "balanced", "standardise")
+    keys = ("data", "classes", "P", "labels", "label_seed", "subset_seed", "balanced", "standardise", "P_test")
     return options.load_dataset(**{key: values[key] for key in keys})
 
 
@@ -144,6 +144,7 @@ def predict(
     data: flags.Data = "digits",
     classes: flags.Classes = None,
     P: flags.P = None,
+    P_test: flags.PTest = 0,
     labels: flags.Labels = "true",
     label_seed: flags.LabelSeed = 0,
     subset_seed: flags.SubsetSeed = None,
@@ -173,9 +174,11 @@ def predict(
         cells = [prediction_cell(one) for one in predictions]
         _emit({"problem": common_problem(problems), "cells": cells})
     else:
-        from compare.report.tables import predicted
+        from compare.report.tables import predicted, predicted_held_out
 
         print_table(predicted(predictions))
+        if predictions[0].generalisation is not None:
+            print_table(predicted_held_out(predictions))
 
 
 def _predict(problems: list[Any], first_order: bool, seed: int, progress: Any) -> list[Any]:
@@ -205,6 +208,7 @@ def verify(
     data: flags.Data = "digits",
     classes: flags.Classes = None,
     P: flags.P = None,
+    P_test: flags.PTest = 0,
     labels: flags.Labels = "true",
     label_seed: flags.LabelSeed = 0,
     subset_seed: flags.SubsetSeed = None,
@@ -255,7 +259,7 @@ def _finish(report: Any, page: Path, json: bool, quiet: bool, print_table: Any) 
             from compare.report.tables import shown
 
             tables = shown(report)
-            for name in ("levels", "budget", "weights_fit", "peak", "runs"):
+            for name in ("levels", "budget", "generalisation", "weights_fit", "peak", "runs"):
                 if name in tables:
                     print_table(tables[name])
         print(report.sentence)
@@ -272,6 +276,7 @@ def sample(
     data: flags.Data = "digits",
     classes: flags.Classes = None,
     P: flags.P = None,
+    P_test: flags.PTest = 0,
     labels: flags.Labels = "true",
     label_seed: flags.LabelSeed = 0,
     subset_seed: flags.SubsetSeed = None,

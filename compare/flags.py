@@ -22,6 +22,9 @@ Classes = Annotated[
 P = Annotated[
     int | None, typer.Option("--P", rich_help_panel=DATA, help="Number of patterns. [default: 100; a file: all rows]")
 ]
+PTest = Annotated[
+    int, typer.Option("--P-test", rich_help_panel=DATA, help="Held-out patterns: generalisation error, <D^2> on them.")
+]
 Labels = Annotated[str, typer.Option("--labels", rich_help_panel=DATA, help="true, random (a permutation) or zero.")]
 LabelSeed = Annotated[int, typer.Option("--label-seed", rich_help_panel=DATA, help="Seed of --labels random.")]
 SubsetSeed = Annotated[

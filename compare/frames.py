@@ -32,6 +32,7 @@ COLUMNS = {
     "levels": "N1 T alpha level value se measured measured_se " + " ".join(JUDGED) + " status",
     "budget": "N1 T alpha part value se share share_se",
     "decomposition": "N1 T alpha quantity saddle q_averaged first_order first_order_se measured measured_se",
+    "generalisation": "N1 T alpha quantity level value se prior measured measured_se " + " ".join(JUDGED) + " status",
     "weights": "N1 T h k predicted measured se differs",
     "weights_fit": "N1 T slope slope_se intercept intercept_se r2 misfit misfit_se components differ joint_components joint_f "
     "joint_p estimator outcome",
@@ -120,6 +121,28 @@ def decomposition(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
                 "first_order_se": se,
                 "measured": measured[i][0],
                 "measured_se": measured[i][1],
+            }
+
+
+def generalisation(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+    """Test patterns: their square loss and <D^2> at every level against the measurement; no rows where there are none."""
+    for cell in cells:
+        if cell.held_out is None:
+            continue
+        for (quantity, level), judged in cell.held_out.verdicts.items():
+            one, verdict = cell.held_out.measured[quantity], vars(judged)
+            value, se = cell.held_out.predicted[quantity][level]
+            yield _key(cell) | {
+                "alpha": cell.problem.alpha,
+                "quantity": quantity,
+                "level": level,
+                "value": value,
+                "se": se,
+                "prior": cell.held_out.prior[quantity],
+                "measured": one.mean,
+                "measured_se": one.se,
+                "status": cell.status,
+                **{key: verdict[key] for key in JUDGED},
             }
 
 

@@ -58,7 +58,7 @@ class Derived:
 class Measurement:
     """All that compare needs of one Run.
 
-    quantities  d2, Q, fbar_a, residual (and d2_labels, norm_w, loglik where recorded)
+    quantities  d2, Q, fbar_a, residual (and d2_labels, d2_test, loss_test, norm_w, loglik where recorded)
     covariance  (4, 4) of the means of d2, Q, fbar_a, residual, in that order
     diagnosis   of sampling.diagnostics.assess: its status gates every verdict
     lambda1     precision of the readout, for Delta2
@@ -80,7 +80,7 @@ class Measurement:
         # An unadjusted sampler's invariant density is not the posterior, so Stein's identity does not hold for it.
         controls = _controls(run) if reduce and not run.biased and run.chains >= FOLDS else None
         quantities, used = {}, {}
-        for name in (*CORE, "d2_labels", "norm_w", "loglik"):
+        for name in (*CORE, "d2_labels", "d2_test", "loss_test", "norm_w", "loglik"):
             if name in run.series:
                 raw = diagnosis.table.get(name)
                 kept = None if name == "loglik" else controls

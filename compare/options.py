@@ -85,6 +85,7 @@ def load_dataset(
     subset_seed: int | None = None,
     balanced: bool | None = None,
     standardise: str | None = None,
+    P_test: int = 0,
 ) -> Dataset:
     """The data set that the flags name; a registry name without `--P` takes 100 patterns, a file takes all its rows."""
     from data.registry import load
@@ -102,6 +103,7 @@ def load_dataset(
         labels=labels,
         label_seed=label_seed,
         standardise=standardise,
+        P_test=P_test,
     )
 
 

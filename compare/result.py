@@ -33,8 +33,8 @@ class Report:
     settings  what was asked for: margin, seeds, targets
     made      date, ISO 8601, UTC
 
-    Tables (pandas.DataFrame, columns in compare.frames.COLUMNS): levels, budget, decomposition, weights, weights_fit, convergence,
-    runs, chains, curves, peak.
+    Tables (pandas.DataFrame, columns in compare.frames.COLUMNS): levels, budget, decomposition, generalisation, weights, weights_fit,
+    convergence, runs, chains, curves, peak.
     """
 
     cells: list[Cell]
@@ -56,6 +56,11 @@ class Report:
     def decomposition(self) -> pd.DataFrame:
         """Q, a.fbar, Delta1, Delta2: predicted and measured."""
         return frames.frame("decomposition", frames.decomposition(self.cells))
+
+    @cached_property
+    def generalisation(self) -> pd.DataFrame:
+        """Generalisation error and <D^2> on test patterns; no rows where the data set has none."""
+        return frames.frame("generalisation", frames.generalisation(self.cells))
 
     @cached_property
     def weights(self) -> pd.DataFrame:

@@ -86,13 +86,21 @@ def sample(
     Runs that an interrupted call with the same arguments finished are taken from `out`; the unfinished one resumes.
     """
     from sampling import run
+    from sampling.held_out import digest
     from sampling.run import Run
 
     listed = _checked(problems)
     _check_sampling(listed[0], sampler, seed=seed, **sampling)
     told = _stage(stage)
     folder = None if out is None else Path(out)
-    request = {"sampler": sampler, "seed": seed, "problems": [p.fingerprint for p in listed], **sampling}
+    test = digest(listed[0].dataset)
+    request = {
+        "sampler": sampler,
+        "seed": seed,
+        "problems": [p.fingerprint for p in listed],
+        "held_out": test,
+        **sampling,
+    }
     done: set[str] = set()
     if folder is not None:
         done = _resume(folder, request)

@@ -34,10 +34,17 @@ ACTIVATIONS = {
     "sin": Activation(torch.sin, lambda h, s: torch.cos(h), lambda h, s, d: -s),
 }
 
+NOT_ODD = ("relu", "leaky_relu", "elu", "selu", "silu", "swish", "sigmoid", "softplus", "gelu", "cos")
+
 
 def get(name: str) -> Activation:
     """The activation of that name; raises InputError with the nearest name otherwise."""
     if name not in ACTIVATIONS:
+        if str(name).strip().lower() in NOT_ODD:
+            raise InputError(
+                f"activation = {name!r} is refused: it is not odd, so E[sigma(h)] is not 0 and no prediction that the chains could be "
+                f"compared with holds for it; use one of {', '.join(ACTIVATIONS)}"
+            )
         near = difflib.get_close_matches(name, ACTIVATIONS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"activation = {name!r} is not one that sampling knows ({', '.join(ACTIVATIONS)}){hint}")

@@ -14,7 +14,7 @@ from torch import Tensor
 from data.errors import InputError
 from data.problem import Problem
 from sampling import checkpoint as files
-from sampling import guards, observables
+from sampling import guards, held_out, observables
 from sampling.diagnostics import MIN_ESS, RHAT_LIMIT, estimate
 from sampling.lanes import LaneKernel
 from sampling.protocol import Streams
@@ -354,6 +354,7 @@ class _Job:
             "tf32": precision()["cuda"] != "ieee",
             "rank": self.target.model.r,
             "problem": self.problem.describe(),
+            "held_out": held_out.digest(self.problem.dataset),
             "versions": versions(),
             "git_commit": git_commit(),
         }

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from data.problem import contrast
+from sampling.held_out import HeldOut
 from sampling.model import Gram, Model
 
 BASIS_SIZE = 64  # directions of input space on which <w w> is summed
@@ -27,6 +28,7 @@ class Instruments:
     row_norm  (P,) |R_mu|^2, for Laplacians
     basis     (r, k) orthonormal directions in reduced coordinates on which <w w> is kept: the class direction R^T a first
     block     patterns on which <s s^T> is kept: as many of class + as of class -, in order
+    held_out  the test patterns, or None where the data set has none: then nothing of them is worked out
     """
 
     a: Tensor
@@ -35,6 +37,7 @@ class Instruments:
     row_norm: Tensor
     basis: Tensor
     block: Tensor
+    held_out: HeldOut | None = None
 
     @classmethod
     def of(cls, model: Model) -> Instruments:
@@ -51,8 +54,9 @@ class Instruments:
             a_labels=None if a_labels is None else torch.tensor(a_labels, **place),
             ridge=torch.tensor(_ridge(R, a, y, model.T), **place),
             row_norm=torch.tensor((R**2).sum(1), **place),
-            basis=torch.tensor(_basis(R, a), **place),
+            basis=torch.tensor(_basis(R, a, reduction.seen), **place),
             block=torch.tensor(np.concatenate([plus[:half], minus[:half]]), device=model.device),
+            held_out=HeldOut.of(model),
         )
 
 
@@ -64,10 +68,12 @@ def _ridge(R: np.ndarray, a: np.ndarray, y: np.ndarray, T: float) -> np.ndarray:
     return a if norm == 0 else solved * (np.linalg.norm(a) / norm)
 
 
-def _basis(R: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """(r, k) orthonormal: the class direction R^T a, then leading principal directions of the inputs made orthogonal to it."""
-    r = R.shape[1]
-    leading = np.eye(r)[:, : min(r, BASIS_SIZE)]
+def _basis(R: np.ndarray, a: np.ndarray, seen: int) -> np.ndarray:
+    """(r, k) orthonormal: the class direction R^T a, then leading principal directions of the inputs made orthogonal to it.
+
+    Of the first `seen` coordinates only: the others are seen by test patterns alone, and keep their prior.
+    """
+    leading = np.eye(R.shape[1])[:, : min(seen, BASIS_SIZE)]
     direction = R.T @ a
     if np.linalg.norm(direction) < 1e-10 * np.linalg.norm(R) * np.linalg.norm(a):
         return leading
@@ -75,7 +81,7 @@ def _basis(R: np.ndarray, a: np.ndarray) -> np.ndarray:
     Q, triangle = np.linalg.qr(stacked)
     keep = np.abs(np.diag(triangle)) > 1e-8
     signs = np.sign(np.diag(triangle))[keep]
-    return (Q[:, keep] * signs)[:, : min(r, BASIS_SIZE)]
+    return (Q[:, keep] * signs)[:, : min(seen, BASIS_SIZE)]
 
 
 STEIN = ("d2_stein", "stein_sh", "stein_sr", "stein_hh", "stein_hr", "stein_rr")
@@ -156,18 +162,21 @@ def collapsed(
     fbar_a    a.E[f|W] = a.(y - T b)                     residual  E[sum (y-f)^2|W] = T^2 |b|^2 + T dof
     loglik    log N(y; 0, A)                             norm_w    |g|^2/(r N1)
     d2_stein, stein_*    control variates of mean 0 (`stein_variates`)
+    d2_test, loss_test   on test patterns, where the data set has them (`sampling.held_out`)
     with dof = Tr A^{-1}(A - T). h, s, first = sigma'(h), gram and inverse are those of g, so nothing is worked out twice.
     """
     dof = gram.fitted(inverse)
     pull = torch.matmul(s, gram.b.unsqueeze(-1)).squeeze(-1).double()
     energy = (pull**2).sum(-1) / model.scale  # b^T (A - T) b
     fit = model.y.double() - model.T * gram.b.double()
-    return _first_layer(model, instruments, g, h, s, first, grad) | {
+    scalars = _first_layer(model, instruments, g, h, s, first, grad) | {
         "Q": 1.0 + (energy - dof) / model.N1,
         "fbar_a": torch.matmul(fit, instruments.a.double()),
         "residual": model.T**2 * (gram.b.double() ** 2).sum(-1) + model.T * dof,
         "loglik": gram.loglik,
     }
+    test = instruments.held_out
+    return scalars if test is None else scalars | test.collapsed(model, g, s, gram)
 
 
 def joint(model: Model, instruments: Instruments, position: Tensor, grad: Tensor) -> dict[str, Tensor]:
@@ -181,12 +190,14 @@ def joint(model: Model, instruments: Instruments, position: Tensor, grad: Tensor
     f = torch.matmul(x.unsqueeze(-2), s).squeeze(-2).double() / math.sqrt(model.scale)
     residual = ((model.y.double() - f) ** 2).sum(-1)
     first = model.sigma.first(h, s)
-    return _first_layer(model, instruments, g, h, s, first, grad[..., :r]) | {
+    scalars = _first_layer(model, instruments, g, h, s, first, grad[..., :r]) | {
         "Q": (x.double() ** 2).mean(-1),
         "fbar_a": torch.matmul(f, instruments.a.double()),
         "residual": residual,
         "loglik": -0.5 * residual / model.T,
     }
+    test = instruments.held_out
+    return scalars if test is None else scalars | test.joint(model, g, x)
 
 
 def loglik_at(model: Model, g: Tensor, temperatures: list[float]) -> Tensor:
@@ -222,6 +233,7 @@ def accumulate(model: Model, instruments: Instruments, g: Tensor, grad: Tensor, 
     ww        (C, k, k)  mean over units of (B^T w)(B^T w)^T, with B the basis: <w_h w_k> in that basis, prior 1/lambda0
     ww_stein  (C, k, k)  the second estimator, delta/lambda0 + sym(g (d loglik/dg)^T)/lambda0: same mean, no prior noise
     ss        (C, m, m)  mean over units of s s^T on the block of patterns
+    predictor, predictor_sq  (C, P')  E[f | W] and E[f^2 | W] at test patterns, where the data set has them
     """
     basis, lambda0, k = instruments.basis, model.problem.lambda0, instruments.basis.shape[1]
     both = torch.matmul(torch.cat([g, grad + g], dim=-2), basis)  # the prior's part of the gradient is -g
@@ -235,6 +247,8 @@ def accumulate(model: Model, instruments: Instruments, g: Tensor, grad: Tensor, 
         "ww_stein": identity + 0.5 * (cross + cross.mT),
         "ss": torch.bmm(block.mT, block).double() / model.N1,
     }
+    if instruments.held_out is not None:
+        parts |= instruments.held_out.sums(model, g)
     for name, value in parts.items():
         if name in sums:
             sums[name] += value

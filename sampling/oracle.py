@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import erf, ndtri
+from scipy.special import erf, gammaln, ndtri
 from scipy.stats import qmc
 
 from data.errors import InputError
@@ -43,7 +43,9 @@ def prior(problem: Problem, n: int, rng: np.random.Generator) -> Weights:
 
 
 def features(problem: Problem, w: np.ndarray) -> np.ndarray:
-    """(n, P, N1): sigma(w_i . x_mu/sqrt(N0)) at w (n, N1, N0)."""
+    """(n, P, N1): sigma(w_i . x_mu/sqrt(N0)) at w (n, N1, N0). Raises InputError for an activation that is not covered."""
+    if problem.activation not in SIGMA:
+        raise InputError(f"activation = {problem.activation!r}: the exact answers are for {', '.join(SIGMA)}")
     return SIGMA[problem.activation](np.einsum("mk,nik->nmi", problem.dataset.X, w) / math.sqrt(problem.N0))
 
 
@@ -121,6 +123,7 @@ class Exact:
     """Posterior means: name -> value and standard error (0 for quadrature); ww (N0, N0) = <w_h w_k> over units, with its error.
 
     ess  effective number of prior draws behind an importance-sampling answer; inf for quadrature
+    log_evidence  log p(y), with every constant, and its standard error
     """
 
     values: dict[str, float]
@@ -128,6 +131,8 @@ class Exact:
     ww: np.ndarray
     ww_se: np.ndarray
     ess: float = math.inf
+    log_evidence: float = math.nan
+    log_evidence_se: float = 0.0
 
     def __getitem__(self, name: str) -> float:
         return self.values[name]
@@ -175,6 +180,9 @@ def _linear(problem: Problem, points: int) -> Exact:
     t = np.linspace(inside[0] - step, inside[-1] + step, points)
     density = log_weight(t)
     weight = np.exp(density - density.max())
+    # p(Q) d log Q = (N1/2)^{N1/2} Q^{N1/2} exp(-N1 Q/2)/Gamma(N1/2) d log Q
+    constant = 0.5 * N1 * math.log(0.5 * N1) - float(gammaln(0.5 * N1)) - 0.5 * problem.P * math.log(2 * math.pi)
+    evidence = constant + float(density.max()) + math.log(float(weight.sum()) * (t[1] - t[0]))
     weight /= weight.sum()
 
     Q = np.exp(t)[:, None] / problem.lambda1  # Q/lambda1
@@ -197,7 +205,8 @@ def _linear(problem: Problem, points: int) -> Exact:
     seen = span(problem)
     found["norm_w"] = problem.lambda0 * float(np.trace(seen.T @ ww @ seen)) / seen.shape[1]
     zero = dict.fromkeys(found, 0.0)
-    return Exact({name: float(value) for name, value in found.items()}, zero, ww, np.zeros_like(ww))
+    means = {name: float(value) for name, value in found.items()}
+    return Exact(means, zero, ww, np.zeros_like(ww), log_evidence=evidence)
 
 
 def importance(problem: Problem, draws: int = 1 << 19, replicates: int = 32, seed: int = 0) -> Exact:
@@ -248,7 +257,12 @@ def importance(problem: Problem, draws: int = 1 << 19, replicates: int = 32, see
         values[name], errors[name] = _jackknife(value, sums["weight"])
     ww, ww_se = values.pop("ww"), errors.pop("ww")
     scalar = {name: float(value) for name, value in values.items()}
-    return Exact(scalar, {name: float(errors[name]) for name in scalar}, ww, ww_se, ess)
+    se = {name: float(errors[name]) for name in scalar}
+    masses = sums["weight"] / sums["weight"].mean()
+    relative = float(masses.std(ddof=1)) / math.sqrt(len(masses))
+    # log of a mean is low by half its relative variance
+    evidence = top + math.log(mass / (each * replicates)) + 0.5 * relative**2
+    return Exact(scalar, se, ww, ww_se, ess, evidence, relative)
 
 
 def _jackknife(numerator: np.ndarray, denominator: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ import torch
 
 from data.errors import InputError
 from data.problem import Problem
+from sampling.held_out import digest
 from sampling.model import Model
 from sampling.posterior import Collapsed, Joint
 
@@ -46,8 +47,10 @@ class Settings:
     options: dict[str, Any] = field(default_factory=dict)
 
     def describe(self, problem: Problem) -> dict[str, Any]:
-        """As plain JSON, with the problem's fingerprint."""
-        return json.loads(json.dumps(vars(self) | {"problem": problem.fingerprint}))
+        """As plain JSON, with the problem's fingerprint, and that of its test patterns where it has any."""
+        test = digest(problem.dataset)
+        more = {} if test is None else {"held_out": test}
+        return json.loads(json.dumps(vars(self) | {"problem": problem.fingerprint} | more))
 
     def key(self, problem: Problem) -> str:
         """sha256 of `describe`: the identity of the run's numbers."""

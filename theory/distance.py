@@ -9,7 +9,7 @@ import numpy as np
 from data.errors import InputError
 from data.problem import contrast
 from theory import kernels
-from theory.predictor import cross
+from theory.predictor import Projection
 from theory.spectrum import Spectrum
 
 
@@ -56,7 +56,7 @@ def terms(
     else:
         a = _held_out_contrast(np.asarray(X), classes)
         prior = float(a @ kernels.kernel(spectrum.activation, X, X, spectrum.lambda0) @ a)
-        along = (a @ cross(spectrum, X)) @ spectrum.vectors
+        along = a @ Projection.of(spectrum, X).along
     inverse = 1.0 / (T + np.multiply.outer(q, spectrum.values))
     projected = inverse @ (along * spectrum.y)
     return Terms(

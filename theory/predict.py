@@ -21,6 +21,7 @@ from theory.weights import WeightTheory
 
 if TYPE_CHECKING:
     from theory.first_order import FirstOrder, Settings
+    from theory.generalisation import Generalisation
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,13 @@ class Prediction:
         averaged = both.prior + self.order.mean((both.delta2 - both.delta1)[:-1])
         return self._ladder(Terms(both.prior, both.delta1[-1], both.delta2[-1], both.fbar_a[-1]), averaged)
 
+    @cached_property
+    def generalisation(self) -> Generalisation | None:
+        """The test patterns of the data set, or None where it has none."""
+        from theory.generalisation import generalisation
+
+        return None if self.problem.dataset.X_test is None else generalisation(self)
+
     @staticmethod
     def _ladder(terms: Terms, averaged: float) -> dict[str, Level]:
         return {
@@ -189,7 +197,7 @@ class Prediction:
                 "log_evidence": self.q.log_evidence,
             },
             "weights": dict(self.weights),
-        }
+        } | ({} if self.generalisation is None else {"held_out": self.generalisation.to_dict()})
 
 
 def predict(problem: Problem, first_order: Settings | None = None, spectrum: Spectrum | None = None) -> Prediction:

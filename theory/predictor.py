@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,32 @@ from data.errors import InputError
 from theory import kernels
 from theory.order_parameter import OrderParameter
 from theory.spectrum import Spectrum
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Test patterns in the eigenbasis of K, which serves every Q, T and lambda1: O(P' P) a prediction after O(P' P^2) once.
+
+    along  (P', P) K(X, train) U;  own  (P',) K00 = E[sigma^2]
+    """
+
+    along: np.ndarray
+    own: np.ndarray
+
+    @classmethod
+    def of(cls, spectrum: Spectrum, X: np.ndarray) -> Projection:
+        """Kept for the last read-only X of each spectrum, such as a data set's test patterns. Raises InputError as `cross` does."""
+        kept = _PROJECTED.get(spectrum)
+        if kept is not None and kept[0] is X:
+            return kept[1]
+        along = cross(spectrum, X) @ spectrum.vectors
+        found = cls(along, spectrum.activation.diagonal(kernels.variance(np.asarray(X, np.float64), spectrum.lambda0)))
+        if isinstance(X, np.ndarray) and not X.flags.writeable:
+            _PROJECTED[spectrum] = (X, found)
+        return found
+
+
+_PROJECTED: weakref.WeakKeyDictionary[Spectrum, tuple[np.ndarray, Projection]] = weakref.WeakKeyDictionary()
 
 
 def dual(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0) -> np.ndarray:
@@ -22,7 +49,7 @@ def mean(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0, X: np.nda
     q = Q / lambda1
     if X is None:
         return spectrum.vectors @ (q * spectrum.values / (T + q * spectrum.values) * spectrum.y)
-    return q * (cross(spectrum, X) @ dual(spectrum, Q, T, lambda1))
+    return q * (Projection.of(spectrum, X).along @ (spectrum.y / (T + q * spectrum.values)))
 
 
 def variance(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0, X: np.ndarray | None = None) -> np.ndarray:
@@ -31,9 +58,8 @@ def variance(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0, X: np
     k = T + q * spectrum.values
     if X is None:
         return (spectrum.vectors**2) @ (q * spectrum.values * T / k)
-    K0 = cross(spectrum, X) @ spectrum.vectors
-    own = spectrum.activation.diagonal(kernels.variance(X, spectrum.lambda0))
-    return np.maximum(q * (own - q * (K0**2 / k).sum(1)), 0.0)
+    test = Projection.of(spectrum, X)
+    return np.maximum(q * (test.own - q * ((test.along**2) @ (1.0 / k))), 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +87,9 @@ def averaged(
         K0 = spectrum.vectors * spectrum.values
         within = spectrum.vectors**2 @ (order.weights @ (q * spectrum.values * T / k))
     else:
-        K0 = cross(spectrum, X) @ spectrum.vectors
-        own = spectrum.activation.diagonal(kernels.variance(X, spectrum.lambda0))
-        within = own * float(order.weights @ q[:, 0]) - (K0**2) @ (order.weights @ (q * q / k))
+        test = Projection.of(spectrum, X)
+        K0 = test.along
+        within = test.own * float(order.weights @ q[:, 0]) - (K0**2) @ (order.weights @ (q * q / k))
     means = (q * spectrum.y / k) @ K0.T  # (n, P')
     mean_ = order.weights @ means
     return Predictor(mean_, np.maximum(within, 0.0) + order.weights @ (means - mean_) ** 2)

@@ -22,6 +22,7 @@ SECTIONS = (
     ("levels", "Levels"),
     ("budget", "Error budget"),
     ("decomposition", "Δ₁ and Δ₂"),
+    ("generalisation", "Test patterns"),
     ("weights", "Weights"),
     ("peak", "Peak"),
     ("convergence", "Convergence"),
@@ -50,6 +51,7 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
     peak_sentence = f"{sentences.peak(report.peak)} {sentences.peak_answers(report.peak_answers)}".strip()
     present = {
         "decomposition": "decomposition" in tables,
+        "generalisation": "generalisation" in tables,
         "weights": "weights_fit" in tables or "weights" in by_name,
         "peak": bool(peak_sentence),
     }

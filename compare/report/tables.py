@@ -23,6 +23,7 @@ NAMES = (
     "levels",
     "budget",
     "decomposition",
+    "generalisation",
     "weights_fit",
     "weights",
     "peak",
@@ -79,6 +80,7 @@ def shown(report: Report) -> dict[str, Shown]:
         levels(report.levels),
         budget(report.budget),
         decomposition(report.decomposition),
+        generalisation(report.generalisation),
         weights(report.weights_fit),
         peak(report.peak),
         convergence(report.convergence),
@@ -224,6 +226,40 @@ def decomposition(table: pd.DataFrame) -> Shown:
             ]
         )
     return Shown("decomposition", "Order parameter, output and the two terms", columns, rows, filter_by=2, quiet=True)
+
+
+def generalisation(table: pd.DataFrame) -> Shown:
+    """Generalisation error and <D^2> on test patterns: every level against the measurement."""
+    columns = [
+        ("N₁", "hidden units"),
+        ("T", "temperature"),
+        ("quantity", "on patterns that were not trained on"),
+        ("level", "which formula"),
+        ("outcome", "equivalence test, the margin a share of measured minus the prior's value"),
+        ("before training", "the prior's value"),
+        ("predicted", "closed form"),
+        ("measured", "posterior average with its standard error"),
+        ("measured − predicted", "with the joint standard error"),
+        ("z", "the difference in standard errors"),
+        ("of the effect", "the difference relative to measured minus the prior's value"),
+    ]
+    rows = [
+        [
+            _int(row.N1),
+            Cell(f"{row.T:g}", row.T, "num"),
+            Cell(label(row.quantity)),
+            Cell(label(row.level)),
+            outcome(row.outcome),
+            _num(row.prior, 5),
+            _err(row.value, row.se),
+            _err(row.measured, row.measured_se),
+            _err(row.difference, row.difference_se, sign=True),
+            Cell(_signed(row.z), _real(row.z), "num"),
+            _share(row.relative_to_effect, row.relative_se),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("generalisation", "Patterns not trained on", columns, rows, filter_by=4, quiet=True)
 
 
 def weights(table: pd.DataFrame) -> Shown:
@@ -372,6 +408,21 @@ def predicted(predictions: Sequence[Prediction]) -> Shown:
         row += [_err(p.levels[name].value, p.levels[name].se) if name in p.levels else _num(None) for name in names]
         rows.append(row)
     return Shown("predicted", "Predictions of ⟨D²⟩", columns, rows)
+
+
+def predicted_held_out(predictions: Sequence[Prediction]) -> Shown:
+    """What `predict` prints of test patterns: generalisation error and <D^2> by level, one row a cell."""
+    columns = [("N₁", ""), ("T", "")]
+    rows: list[list[Cell]] = []
+    for p in predictions:
+        one = p.generalisation
+        assert one is not None
+        values = {f"loss, {label(name)}": value for name, value in one.losses.items()}
+        values |= {f"⟨D²⟩, {label(name)}": level.value for name, level in one.d2.items()}
+        columns = [("N₁", ""), ("T", ""), *[(name, "") for name in values]]
+        cells = [_num(value, 5) for value in values.values()]
+        rows.append([_int(p.problem.N1), Cell(f"{p.problem.T:g}", p.problem.T, "num"), *cells])
+    return Shown("held_out", "Predictions on test patterns", columns, rows)
 
 
 def measured(problems: Sequence[Problem], measurements: Sequence[Measurement]) -> Shown:

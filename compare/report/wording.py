@@ -21,6 +21,10 @@ PARTS = {
 OBSERVABLES = {
     "d2": "⟨D²⟩ between the classes",
     "d2_labels": "⟨D²⟩ between the labels",
+    "d2_test": "⟨D²⟩ between the test classes",
+    "loss_test": "generalisation error, ⟨(y − f)²⟩ on test patterns",
+    "saddle_point": "Gaussian process at Q̄",
+    "q_averaged": "averaged over p(Q|y)",
     "Q": "order parameter Q",
     "fbar_a": "class difference of the mean output, a·f̄",
     "residual": "Σ(y − f)²",

@@ -1,0 +1,119 @@
+"""Held-out patterns, measured against predicted: generalisation error, the predictor by pattern, <D^2> between test classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compare.families import Fit, fit
+from compare.verdict import MARGIN, Verdict, equivalence
+from data.errors import InputError
+
+if TYPE_CHECKING:
+    from compare.measure import Measurement, Quantity
+    from sampling.run import Run
+    from theory import Prediction
+    from theory.generalisation import Generalisation
+
+LOSS, D2 = "loss_test", "d2_test"
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Test patterns of one posterior: theory, measurement, verdicts.
+
+    theory    Generalisation
+    measured  quantity ("loss_test", "d2_test") -> Quantity
+    predicted quantity -> level -> (value, se);  prior  quantity -> its value before training, from which the effect is measured
+    verdicts  (quantity, level) -> Verdict
+    mean, mean_se  (P',) posterior mean of f by pattern, with the error that the spread of the chains gives;  variance (P',)
+    predictor measured on predicted mean of f (Q averaged) over the patterns, or None with fewer than three chains or patterns
+    """
+
+    theory: Generalisation
+    measured: dict[str, Quantity]
+    predicted: dict[str, dict[str, tuple[float, float]]]
+    prior: dict[str, float]
+    verdicts: dict[tuple[str, str], Verdict]
+    mean: np.ndarray
+    mean_se: np.ndarray
+    variance: np.ndarray
+    predictor: Fit | None
+
+    @classmethod
+    def of(cls, prediction: Prediction, run: Run, measurement: Measurement, margin: float = MARGIN) -> HeldOut | None:
+        """None where the data set has no test patterns, or the run did not measure them.
+
+        Raises InputError where it measured other test patterns than the prediction's.
+        """
+        from sampling.held_out import digest
+        from theory.generalisation import generalisation
+
+        wanted = digest(prediction.problem.dataset)
+        found = run.manifest.get("held_out")
+        if wanted is None or found is None or "predictor" not in run.sums:
+            return None
+        if found != wanted:
+            raise InputError("the run measured other test patterns than the data set has: sample again")
+        theory = generalisation(prediction)
+        predicted: dict[str, dict[str, tuple[float, float]]] = {}
+        prior = {}
+        if theory.y is not None:
+            predicted[LOSS] = {name: (value, 0.0) for name, value in theory.losses.items()}
+            prior[LOSS] = theory.prior_loss
+        if theory.d2:
+            predicted[D2] = {name: (level.value, level.se) for name, level in theory.d2.items()}
+            prior[D2] = theory.d2["infinite_width"].value
+        measured = {name: measurement.quantities[name] for name in predicted if name in measurement.quantities}
+        verdicts = {
+            (name, level): equivalence(
+                one.mean,
+                one.se,
+                value,
+                se,
+                prior=prior[name],
+                margin=margin,
+                dof=one.dof,
+                converged=measurement.converged,
+            )
+            for name, one in measured.items()
+            for level, (value, se) in predicted[name].items()
+        }
+        chains = run.sums["predictor"]
+        mean = chains.mean(0)
+        spread = chains.std(0, ddof=1) / math.sqrt(len(chains)) if len(chains) > 1 else np.full_like(mean, math.nan)
+        expected = theory.predictors["q_averaged"].mean
+        usable = len(chains) >= 3 and len(mean) >= 3 and np.ptp(expected) > 0
+        return cls(
+            theory=theory,
+            measured=measured,
+            predicted=predicted,
+            prior=prior,
+            verdicts=verdicts,
+            mean=mean,
+            mean_se=spread,
+            variance=np.maximum(run.sums["predictor_sq"].mean(0) - mean**2, 0.0),
+            predictor=fit(chains, expected) if usable else None,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object "held_out" of a cell of `verify --json`: the theory's, with measured and verdicts."""
+        found = self.theory.to_dict()
+        found["measured"] = {
+            name: {"mean": one.mean, "mcse": one.se, "ess": one.ess, "rhat": one.rhat}
+            for name, one in self.measured.items()
+        }
+        found["verdicts"] = {
+            name: {level: vars(verdict) for (quantity, level), verdict in self.verdicts.items() if quantity == name}
+            for name in self.measured
+        }
+        if self.theory.y is not None:
+            bias = float(np.mean((self.theory.y - self.mean) ** 2))
+            found["measured"]["bias"], found["measured"]["variance"] = bias, float(self.variance.mean())
+        if self.predictor is not None:
+            line = self.predictor
+            found["predictor"] = {"slope": line.slope, "slope_se": line.slope_se, "r2": line.r2, "patterns": line.n}
+        return found
