@@ -21,6 +21,11 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .:+-]{0,63}")
 PROBLEM: dict[str, tuple[type, ...]] = {
     "N1": (int,), "T": (int, float), "lambda0": (int, float), "lambda1": (int, float), "activation": (str,), "fingerprint": (str,),
 }  # fmt: skip
+MANIFEST: dict[str, tuple[type, ...]] = {
+    "sampler": (str,), "device": (str,), "dtype": (str,), "density": (str,), "seed": (int,), "chains": (int,), "warmup": (int,),
+    "draws": (int,), "thin": (int,), "batch": (int,), "acceptance": (list,), "nan_share": (int, float), "settings": (dict,),
+    "options": (dict,), "versions": (dict,), "seconds": (dict,), "gradients_per_chain": (int, float), "resumed": (int,),
+}  # fmt: skip
 
 
 def check_file(path: Path) -> None:
@@ -87,11 +92,15 @@ def check_run(run: Run) -> None:
         raise ValueError("its starts are not one word a chain")
     if not isinstance(manifest, dict) or not isinstance(manifest.get("problem"), dict):
         raise ValueError("its manifest does not say what problem it was made for")
-    for key, kinds in PROBLEM.items():
-        # The runs of tests may say less; what is said must be of its type.
-        value = manifest["problem"].get(key)
-        if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
-            raise ValueError(f"its manifest has no proper {key!r}")
+    for table, wanted in ((manifest, MANIFEST), (manifest["problem"], PROBLEM)):
+        for key, kinds in wanted.items():
+            # What is said must be of its type; who needs what is not said, says so.
+            value = table.get(key)
+            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+                raise ValueError(f"its manifest has no proper {key!r}")
+    numbers = [*manifest.get("acceptance", []), *manifest.get("seconds", {}).values()]
+    if not all(isinstance(one, int | float) for one in numbers):
+        raise ValueError("its manifest has no proper 'acceptance' or 'seconds'")
 
 
 def _word(value: Any) -> bool:
