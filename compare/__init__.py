@@ -24,32 +24,40 @@ if TYPE_CHECKING:
     from compare.cell import Cell
     from compare.measure import Measurement
     from compare.result import Report
+    from compare.study import Study
     from compare.verdict import Verdict, equivalence
     from compare.verify import reread, sample, verify
+    from compare.verify_subsets import reread_subsets, verify_subsets
 
 _HOME = {
     "Budget": "budget",
     "Cell": "cell",
     "Measurement": "measure",
     "Report": "result",
+    "Study": "study",
     "Verdict": "verdict",
     "equivalence": "verdict",
     "error_budget": "budget",
     "reread": "verify",
+    "reread_subsets": "verify_subsets",
     "sample": "verify",
     "verify": "verify",
+    "verify_subsets": "verify_subsets",
 }
 __all__ = [
     "Budget",
     "Cell",
     "Measurement",
     "Report",
+    "Study",
     "Verdict",
     "equivalence",
     "error_budget",
     "reread",
+    "reread_subsets",
     "sample",
     "verify",
+    "verify_subsets",
 ]
 
 

@@ -202,7 +202,8 @@ def _predict(problems: list[Any], first_order: bool, seed: int, progress: Any) -
 @app.command(
     epilog="With no arguments: digits, even against odd, P = N1 = 100, three temperatures; a few minutes on two cores. Examples: "
     "[bold]saddlecheck verify[/bold]; [bold]saddlecheck verify --data cifar10 --classes even/odd --P 1000 --N1 500 "
-    "--T 0.01,0.1,1 --device cuda --out DIR[/bold]. Ctrl-C stops at a checkpoint; the same command goes on from there."
+    "--T 0.01,0.1,1 --device cuda --out DIR[/bold]; [bold]saddlecheck verify --T 0.001..10 --subsets 10 --controls all[/bold]. "
+    "Ctrl-C stops at a checkpoint; the same command goes on from there."
 )
 def verify(
     data: flags.Data = "digits",
@@ -233,6 +234,8 @@ def verify(
     dtype: flags.Dtype = "float64",
     seed: flags.Seed = 0,
     margin: flags.Margin = 0.10,
+    subsets: flags.Subsets = None,
+    controls: flags.Controls = None,
     out: flags.Out = DEFAULT_OUT,
     json: flags.Json = False,
     quiet: flags.Quiet = False,
@@ -243,6 +246,14 @@ def verify(
     from compare.terminal import Progress, print_table
     from compare.verify import verify as job
 
+    if subsets is not None or controls is not None:
+        from compare import study_cli
+
+        with _stoppable(), Progress(quiet=quiet) as progress:
+            study = study_cli.verify(values, _sampling(values), progress)
+        if not study_cli.finish(study, out / PAGE, json, quiet):
+            raise typer.Exit(NOT_CONVERGED)
+        return
     problems = _problems(values)
     with _stoppable(), Progress(quiet=quiet) as progress:
         more: dict[str, Any] = {"margin": margin, "first_order": first_order, "out": out, "stage": progress.stage}
@@ -345,11 +356,18 @@ def report(
     quiet: flags.Quiet = False,
 ) -> None:
     """Make the report again from stored runs: theory, budget and verdicts are computed anew."""
+    from compare import study_cli
+    from compare.result import PAGE
     from compare.terminal import Progress, print_table
     from compare.verify import reread
 
     with Progress(quiet=quiet) as progress:
-        found = reread(folder, stage=progress.stage)
+        study = study_cli.report(folder, progress)
+        found = None if study is not None else reread(folder, stage=progress.stage)
+    if found is None:
+        if not study_cli.finish(study, folder / PAGE, json, quiet):
+            raise typer.Exit(NOT_CONVERGED)
+        return
     _finish(found, found.write(folder), json, quiet, print_table)
 
 

@@ -98,6 +98,16 @@ Margin = Annotated[
     float,
     typer.Option("--margin", rich_help_panel=OUTPUT, help="Of the verdicts: a share of the effect, measured - prior."),
 ]
+Subsets = Annotated[
+    int | None,
+    typer.Option(
+        "--subsets", rich_help_panel=DATA, help="Data subsets: everything on each, verdicts over all. 3 or more."
+    ),
+]
+Controls = Annotated[
+    str | None,
+    typer.Option("--controls", rich_help_panel=DATA, help="The same on random-labels, small-alpha, gaussian, or all."),
+]
 Out = Annotated[
     Path, typer.Option("--out", rich_help_panel=OUTPUT, help="Folder for report, tables, figures and runs.")
 ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sampling.run import Run
 
 DATA, RUNS, SETTINGS = "data.npz", "runs", "settings.json"
+STUDY = "study.json"  # says that the folder holds several subsets, each in a folder of its own
 NETWORK = ("N1", "T", "lambda0", "lambda1", "activation")
 ARRAYS = ("X", "y", "classes", "X_test", "y_test", "classes_test")
 

@@ -47,16 +47,19 @@ def random_effects(differences: np.ndarray, errors: np.ndarray, level: float = 0
     Mean and spread by Paule & Mandel (1982); interval of the mean by Hartung & Knapp (Stat. Med. 20, 3875 (2001)), which keeps
     its level with ten subsets; interval of tau by the Q profile (Viechtbauer, Stat. Med. 26, 37 (2007)); prediction interval with
     n - 2 degrees of freedom (Higgins et al., J. R. Stat. Soc. A 172, 137 (2009)).
-    Raises InputError for fewer than three subsets or a zero error.
+    Errors that are all 0 (closed forms) leave the plain sample mean and spread, with q and p undefined.
+    Raises InputError for fewer than three subsets, or for an error of 0 beside others.
     """
     d, s = np.asarray(differences, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     n = len(d)
     if n < 3:
         raise InputError(f"a spread between subsets needs three of them or more; there are {n}")
-    if d.shape != s.shape or not np.isfinite(d).all() or not (s > 0).all():
-        raise InputError("each difference needs a finite value and a standard error > 0")
     if not 0 < level < 1:
         raise InputError(f"level = {level}: it lies between 0 and 1")
+    if d.shape == s.shape and np.isfinite(d).all() and not s.any():
+        return _exact(d, level)
+    if d.shape != s.shape or not np.isfinite(d).all() or not (s > 0).all():
+        raise InputError("each difference needs a finite value and a standard error > 0")
     tau, mean, se = _combine(d, s)
     tail = (1.0 - level) / 2.0
     tau_low = math.sqrt(_root(lambda tau2: _heterogeneity(tau2, d, s), float(chi2.isf(tail, n - 1)), d))
@@ -67,6 +70,17 @@ def random_effects(differences: np.ndarray, errors: np.ndarray, level: float = 0
     return RandomEffects(
         n, mean, se, mean - half, mean + half, tau, tau_low, tau_high, mean - reach, mean + reach, q,
         float(chi2.sf(q, n - 1)), level,
+    )  # fmt: skip
+
+
+def _exact(d: np.ndarray, level: float) -> RandomEffects:
+    """Values without errors: the limit of the estimators above, which are then Student's and the chi^2 of a normal sample."""
+    n, mean, tau = len(d), float(d.mean()), float(d.std(ddof=1))
+    tail, se = (1.0 - level) / 2.0, tau / math.sqrt(n)
+    tau_low, tau_high = (tau * math.sqrt((n - 1) / float(quantile(tail, n - 1))) for quantile in (chi2.isf, chi2.ppf))
+    half, reach = float(student.isf(tail, n - 1)) * se, float(student.isf(tail, n - 2)) * math.hypot(tau, se)
+    return RandomEffects(
+        n, mean, se, mean - half, mean + half, tau, tau_low, tau_high, mean - reach, mean + reach, math.nan, math.nan, level
     )  # fmt: skip
 
 

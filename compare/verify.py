@@ -264,6 +264,7 @@ def _resume(folder: Path, request: dict[str, Any]) -> set[str]:
             return set(stored["done"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
+    (folder / store.STUDY).unlink(missing_ok=True)  # what lay there is not what `report` shall find
     runs = store.own(folder, store.RUNS)
     for old in [*runs.glob("*.nc"), *runs.glob("*.checkpoint")]:
         old.unlink()
