@@ -160,6 +160,7 @@ def columns(cell: Cell) -> dict[str, Any]:
             f"{name}_outcome": verdict.outcome,
             f"{name}_z": verdict.z,
             f"{name}_relative_to_effect": verdict.relative_to_effect,
+            f"{name}_relative_se": verdict.relative_se,
         }
     for name, part in (*cell.budget.parts.items(), ("total", cell.budget.total)):
         found |= {f"budget_{name}": part.value, f"budget_{name}_se": part.se}
@@ -208,23 +209,41 @@ def write_table(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def write(folder: str | Path, *, stage: Stage | None = None, **options: Any) -> tuple[list[Group], pd.DataFrame]:
-    """Write `reports/NAME/` for each group and `reports/cells.parquet` and `.csv`; returns the groups, without their runs, and the table.
+    """Write `reports/NAME/` for each group and the page of all, `reports/index.html`, with cells.parquet and cells.csv beside it.
 
-    Raises InputError where the folder holds no campaign.
+    Returns the groups, without their runs, and the table. Raises InputError where the folder holds no campaign.
     """
-    from sampling.campaign import runner
+    import pandas as pd
+
+    from compare.report.campaign_page import write_campaign_page
+    from compare.report.collect import peak_rows
+    from sampling.campaign import catalog, runner
 
     folder = Path(folder)
     kept: list[Group] = []
+    pages: dict[str, str] = {}
+    peaks: list[dict[str, Any]] = []
 
     def written() -> Iterator[Group]:
         for group in reports(folder, stage=stage, **options):
             if group.report is not None:
-                group.report.write(folder / FOLDER / group.name)
+                page = group.report.write(folder / FOLDER / group.name).relative_to(folder / FOLDER).as_posix()
+                pages.update(dict.fromkeys(group.ids, page))
+                peaks.extend(
+                    row | {key: group.facts[key] for key in ("data", "labels")}
+                    for row in peak_rows(group.name, page, group.report)
+                )
             kept.append(Group(group.name, group.facts, None, group.ids, group.left_out))
             yield group
 
     frame = with_theory(runner.table(folder), written())
-    for suffix in ("parquet", "csv"):
-        write_table(frame, folder / FOLDER / f"{TABLE}.{suffix}")
+    frame["page"] = frame["id"].map(pages)
+    _, _, spec = catalog.current(folder)
+    write_campaign_page(
+        frame,
+        folder / FOLDER,
+        peaks=pd.DataFrame(peaks),
+        title=str(spec.get("title") or "Campaign"),
+        margin=float(options.get("margin", MARGIN)),
+    )
     return kept, frame

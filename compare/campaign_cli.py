@@ -232,7 +232,8 @@ def report(
         for name, why in list(left_out.items())[:20]:
             print(f"left out: {name[:12]} {why}", file=sys.stderr)
     print(
-        f"{len(made)} reports of {len(groups)} groups; {len(left_out)} of {len(frame)} cells left out. Table: {table}"
+        f"{len(made)} reports of {len(groups)} groups; {len(left_out)} of {len(frame)} cells left out. Table: {table}\n"
+        f"Page: {folder / campaign.FOLDER / 'index.html'}"
     )
 
 

@@ -177,11 +177,11 @@ class Report:
         return render(self, figures(self), list(files))
 
     def write(self, folder: str | Path) -> Path:
-        """report.html, report.json, tables/ (CSV and Parquet) and figures/ (SVG) in `folder`; returns the page's path.
+        """report.html, report.json, tables/ (CSV and Parquet) and figures/ (SVG and PDF) in `folder`; returns the page's path.
 
         The runs and the data set, which cost, are stored by `compare.verify` as they come.
         """
-        from compare.report.figures import figures, standalone
+        from compare.report.figures import figures, write_figures
         from compare.report.page import render
         from compare.report.tables import write_tables
 
@@ -190,10 +190,7 @@ class Report:
             store.own(folder, name)
         written = write_tables(self, folder / "tables")
         drawn = figures(self)
-        for old in (folder / "figures").glob("*.svg"):
-            old.unlink()
-        for figure in drawn:
-            written.append(store.replace(folder / "figures" / f"{figure.name}.svg", standalone(figure)))
+        written += write_figures(drawn, folder / "figures")
         written.append(store.replace(folder / JSON, dumps(self.to_dict()) + "\n"))
         kept = [path for path in (folder / store.DATA, folder / store.RUNS) if path.exists()]
         names = sorted({str(path.relative_to(folder).parts[0]) for path in [*written, *kept]})

@@ -60,7 +60,67 @@ ALWAYS = (
         "https://doi.org/10.1111/j.2517-6161.1995.tb02031.x",
         "Single components of a family.",
     ),
+    Citation(
+        "variance",
+        "C. J. Geyer, Practical Markov chain Monte Carlo, Statistical Science 7, 473 (1992); U. Wolff, Monte Carlo errors with less "
+        "errors, Computer Physics Communications 156, 143 (2004).",
+        "https://doi.org/10.1016/S0010-4655(03)00467-3",
+        "Autocorrelation times, and the errors of errors.",
+    ),
+    Citation(
+        "f-test",
+        "R. A. Fisher, Statistical Methods for Research Workers, Oliver and Boyd, Edinburgh (1925).",
+        "",
+        "F test of the spread between chains against their own errors.",
+    ),
+    Citation(
+        "student",
+        "Student, The probable error of a mean, Biometrika 6, 1 (1908); degrees of freedom of a difference: B. L. Welch, Biometrika "
+        "34, 28 (1947).",
+        "https://doi.org/10.1093/biomet/6.1.1",
+        "Thresholds of every test with an estimated error.",
+    ),
 )
+METHODS = {
+    "weights": (
+        Citation(
+            "york",
+            "D. York, N. M. Evensen, M. L. Martínez, J. De Basabe Delgado, Unified equations for the slope, intercept, and standard "
+            "errors of the best straight line, American Journal of Physics 72, 367 (2004).",
+            "https://doi.org/10.1119/1.1632486",
+            "Slope with errors in both variables.",
+        ),
+        Citation(
+            "jackknife",
+            "R. G. Miller, The jackknife: a review, Biometrika 61, 1 (1974).",
+            "https://doi.org/10.1093/biomet/61.1.1",
+            "Errors of slope and misfit, over chains.",
+        ),
+        Citation(
+            "hotelling",
+            "H. Hotelling, The generalization of Student's ratio, Annals of Mathematical Statistics 2, 360 (1931).",
+            "https://doi.org/10.1214/aoms/1177732979",
+            "Many components tested together.",
+        ),
+    ),
+    "peak": (
+        Citation(
+            "iut",
+            "R. L. Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 24, 295 (1982).",
+            "https://doi.org/10.1080/00401706.1982.10487790",
+            "Intersection-union test of a curve that rises and then falls.",
+        ),
+    ),
+    "reweighting": (
+        Citation(
+            "mbar",
+            "M. R. Shirts, J. D. Chodera, Statistically optimal analysis of samples from multiple equilibrium states, Journal of "
+            "Chemical Physics 129, 124105 (2008).",
+            "https://doi.org/10.1063/1.2978177",
+            "MBAR: the measured curve between the sampled temperatures.",
+        ),
+    ),
+}
 SAMPLERS = {
     "hmc": Citation(
         "hmc",
@@ -112,6 +172,29 @@ SAMPLERS = {
         "Sampler.",
     ),
 }
+# hmc and what is made of it: the Gaussian prior is followed exactly, the likelihood in two stages of least energy error.
+INTEGRATOR = (
+    Citation(
+        "splitting",
+        "B. Shahbaba, S. Lan, W. O. Johnson, R. M. Neal, Split Hamiltonian Monte Carlo, Statistics and Computing 24, 339 (2014).",
+        "https://doi.org/10.1007/s11222-012-9373-1",
+        "Splitting of hmc: the prior's part of a step is exact.",
+    ),
+    Citation(
+        "two-stage",
+        "R. I. McLachlan, On the numerical integration of ordinary differential equations by symmetric composition methods, SIAM "
+        "Journal on Scientific Computing 16, 151 (1995).",
+        "https://doi.org/10.1137/0916010",
+        "The two-stage integrator of hmc.",
+    ),
+    Citation(
+        "two-stage-hmc",
+        "S. Blanes, F. Casas, J. M. Sanz-Serna, Numerical integrators for the hybrid Monte Carlo method, SIAM Journal on Scientific "
+        "Computing 36, A1556 (2014).",
+        "https://doi.org/10.1137/130932740",
+        "The two-stage integrator of hmc.",
+    ),
+)
 DATA = {
     "digits": Citation(
         "digits",
@@ -143,11 +226,21 @@ DATA = {
 }
 
 
-def citations(samplers: Iterable[str], data: Iterable[str]) -> list[Citation]:
-    """The paper first, then data, samplers and statistics, each that was used once."""
+def citations(samplers: Iterable[str], data: Iterable[str], methods: Iterable[str] = ()) -> list[Citation]:
+    """The paper first, then data, samplers and statistics, each that was used once; `methods` are keys of METHODS."""
     found = [PAPER]
     for name in dict.fromkeys(data):
         found += [entry for key, entry in DATA.items() if name == key or name.startswith(key)]
-    found += [SAMPLERS[name] for name in dict.fromkeys(samplers) if name in SAMPLERS]
+    for name in dict.fromkeys(samplers):
+        found += [SAMPLERS[name]] if name in SAMPLERS else []
+        found += INTEGRATOR if name in ("hmc", "tempering") else []
     found += list(ALWAYS)
+    for name in methods:
+        found += METHODS[name]
     return list(dict.fromkeys(found))
+
+
+def methods_of(weights: bool, peak: bool, reweighted: bool) -> list[str]:
+    """Keys of METHODS for what a report holds."""
+    used = {"weights": weights, "peak": peak, "reweighting": reweighted}
+    return [name for name, there in used.items() if there]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from compare.report.svg import draw
+from compare.report.svg import draw, pdf
 from compare.report.wording import COLOURS, label, number, with_error
 
 if TYPE_CHECKING:
@@ -45,6 +47,34 @@ class Figure(NamedTuple):
     caption: str
     alt: str
     wide: bool = False  # several panels side by side: scrolls on a narrow screen instead of shrinking
+    pdf: Callable[[], bytes] = bytes  # the same figure as a PDF file, made when asked for
+
+
+def drawn(
+    name: str,
+    title: str,
+    size: tuple[float, float],
+    paint: Callable[[Any], None],
+    caption: str,
+    alt: str,
+    wide: bool = False,
+) -> Figure:
+    """The Figure that `paint` fills, `size` in inches."""
+    return Figure(name, title, draw(name, size, paint), caption, alt, wide, lambda: pdf(size, paint))
+
+
+def write_figures(figures: Sequence[Figure], folder: Path) -> list[Path]:
+    """Each figure as `NAME.svg` and `NAME.pdf` in `folder`, where figures of an earlier report are removed."""
+    from compare.store import replace
+
+    for suffix in ("svg", "pdf"):
+        for old in folder.glob(f"*.{suffix}"):
+            old.unlink()
+    written = []
+    for figure in figures:
+        written.append(replace(folder / f"{figure.name}.svg", standalone(figure)))
+        written.append(replace(folder / f"{figure.name}.pdf", figure.pdf()))
+    return written
 
 
 def figures(report: Report) -> list[Figure]:
@@ -169,10 +199,11 @@ def distance(levels: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
         "bars: the first-order-exact level, itself an average with an error. Levels that differ by less than a line's "
         "width lie on one another; the table has the numbers."
     )
-    return Figure(
+    return drawn(
         "distance",
         "Distance against temperature",
-        draw("distance", size, paint),
+        size,
+        paint,
         caption,
         f"⟨D²⟩ against T. {told}.",
         columns > 1,
@@ -224,9 +255,7 @@ def budget(table: pd.DataFrame) -> Figure | None:
         "Where the error of Eq. (4) comes from. Each bar is one part, with one standard error; the parts add up to the "
         "black diamond, measured minus Eq. (4)."
     )
-    return Figure(
-        "budget", "Error budget of Eq. (4)", draw("budget", size, paint), caption, f"Error budget. {told}.", columns > 1
-    )
+    return drawn("budget", "Error budget of Eq. (4)", size, paint, caption, f"Error budget. {told}.", columns > 1)
 
 
 def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
@@ -277,10 +306,11 @@ def weights(components: pd.DataFrame, fits: pd.DataFrame) -> Figure | None:
         f"error, with the line of equality. At most {most} components a panel are drawn, the largest first; the "
         "slope uses them all." + left_out
     )
-    return Figure(
+    return drawn(
         "weights",
         "Covariance of the weights",
-        draw("weights", size, paint),
+        size,
+        paint,
         caption,
         f"Measured against predicted ⟨ww⟩. {told}.",
         columns > 1,
@@ -337,10 +367,11 @@ def chains(table: pd.DataFrame) -> Figure | None:
         f"{number(group['mean'].max())}"
         for key, group in table.groupby(["N1", "T"])
     )
-    return Figure(
+    return drawn(
         "chains",
         "Chains against one another",
-        draw("chains", size, paint),
+        size,
+        paint,
         caption,
         f"Mean of D² by chain. {spread}.",
         columns > 1,

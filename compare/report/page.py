@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare.report import equations, sentences
-from compare.report.citations import citations
+from compare.report.citations import citations, methods_of
 from compare.report.facts import facts, provenance
 from compare.report.tables import shown
 
@@ -34,18 +34,8 @@ SECTIONS = (
 
 def render(report: Report, figures: list[Figure], files: list[str] | None = None) -> str:
     """The page as a string. `files` names what lies beside it; texts from data or user are escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from sampling.diagnostics import MIN_ESS, RHAT_LIMIT
 
-    environment = Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=False,
-        lstrip_blocks=False,
-    )
-    script = (HERE / "page.js").read_text(encoding="utf-8")
     tables = shown(report)
     by_name = {figure.name: figure for figure in figures}
     peak_sentence = f"{sentences.peak(report.peak)} {sentences.peak_answers(report.peak_answers)}".strip()
@@ -55,7 +45,9 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
         "weights": "weights_fit" in tables or "weights" in by_name,
         "peak": bool(peak_sentence),
     }
-    return environment.get_template("page.html.j2").render(
+    used = methods_of(not report.weights_fit.empty, bool(peak_sentence), bool((report.peak["method"] == "mbar").any()))
+    return fill(
+        "page.html.j2",
         title=f"Agreement report: {report.subject}",
         subject=report.subject,
         version=report.version,
@@ -72,21 +64,38 @@ def render(report: Report, figures: list[Figure], files: list[str] | None = None
         budget_sentence=sentences.largest_part(report.budget),
         peak_sentence=peak_sentence,
         run_warnings=sentences.reasons(report),
-        tables=_Lookup(tables),
-        figures=_Lookup(by_name),
+        tables=Lookup(tables),
+        figures=Lookup(by_name),
         equations=equations.equations(),
         symbols=equations.symbols(),
         provenance=provenance(report),
         files=files or [],
-        citations=citations(report.runs["sampler"], [report.cells[0].problem.dataset.name]),
+        citations=citations(report.runs["sampler"], [report.cells[0].problem.dataset.name], used),
         made=report.made,
-        style=(HERE / "page.css").read_text(encoding="utf-8"),
-        script=script,
-        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
 
 
-class _Lookup:
+def fill(template: str, **values: Any) -> str:
+    """A template of this folder with style and script put in; every value is escaped unless the template says otherwise."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=False,
+        lstrip_blocks=False,
+    )
+    script = (HERE / "page.js").read_text(encoding="utf-8")
+    return environment.get_template(template).render(
+        style=(HERE / "page.css").read_text(encoding="utf-8"),
+        script=script,
+        script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        **values,
+    )
+
+
+class Lookup:
     """Attribute access that answers None for a table or figure that this report does not have."""
 
     def __init__(self, entries: dict[str, Any]):

@@ -1,4 +1,4 @@
-"""Matplotlib figures as reproducible SVG: one style, fixed ids, no date, ready to stand several in one page."""
+"""Matplotlib figures as reproducible SVG and PDF: one style, fixed ids, no date, ready to stand several in one page."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ STYLE: dict[str, Any] = {
     "errorbar.capsize": 2.5,
     "svg.fonttype": "path",  # glyph outlines: the same picture on a machine without the font
     "svg.hashsalt": "saddlecheck",
+    "pdf.fonttype": 42,  # text stays text that can be searched and edited
     "figure.facecolor": "white",
 }
 
@@ -43,17 +44,24 @@ def draw(name: str, size: tuple[float, float], paint: Callable[[Figure], None]) 
 
     Ids carry `name` as a prefix, so that several figures can stand in one page; the same data give the same bytes.
     """
+    return clean(name, _save(size, paint, "svg", {"Date": None, "Creator": None}).decode())
+
+
+def pdf(size: tuple[float, float], paint: Callable[[Figure], None]) -> bytes:
+    """The same figure as a PDF file of one page, fonts embedded; the same data give the same bytes."""
+    return _save(size, paint, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
+
+
+def _save(size: tuple[float, float], paint: Callable[[Figure], None], kind: str, metadata: dict[str, None]) -> bytes:
     import matplotlib
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=size, layout="constrained")
-        FigureCanvasSVG(figure)
         paint(figure)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    return clean(name, out.getvalue())
+        out = io.BytesIO()
+        figure.savefig(out, format=kind, metadata=metadata)
+    return out.getvalue()
 
 
 def clean(name: str, text: str) -> str:

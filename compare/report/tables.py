@@ -36,15 +36,20 @@ MARKS = {"agrees": "✓", "differs": "✗", "inconclusive": "?"}
 
 
 class Cell(NamedTuple):
-    """One entry of a shown table: its text, the number it sorts by (None: by text), and a style class."""
+    """One entry of a shown table: its text, the number it sorts by (None: by text), a style class, a second line, a link."""
 
     text: str
     sort: float | None = None
     kind: str = ""
+    note: str = ""
+    href: str = ""
 
 
 class Shown(NamedTuple):
-    """A table as the page shows it: anchor, caption, column titles with explanations, rows, a column to filter by."""
+    """A table as the page shows it: anchor, caption, column titles with explanations, rows, columns to filter by.
+
+    `judged` are columns of outcomes, level by level: the page offers to filter by a level and an outcome together.
+    """
 
     name: str
     caption: str
@@ -52,6 +57,8 @@ class Shown(NamedTuple):
     rows: list[list[Cell]]
     filter_by: int | None = None
     quiet: bool = False  # the section's heading says what the caption says
+    filters: tuple[int, ...] = ()
+    judged: tuple[int, ...] = ()
 
 
 def write_tables(report: Report, folder: Path) -> list[Path]:

@@ -77,10 +77,16 @@ def with_error(value: float | None, se: float | None, *, sign: bool = False) -> 
         text = number(value, 5)
         return f"+{text}" if sign and value > 0 else text
     place = math.floor(math.log10(se))
-    if place - 1 < -6 or place > 5:  # far from 1: one common power of ten
-        power = math.floor(math.log10(max(abs(value), se)))
-        scaled = with_error(value / 10.0**power, se / 10.0**power, sign=sign)
-        return scaled if power == 0 else f"({scaled})·10{_superscript(power)}"
+    power = math.floor(math.log10(max(abs(value), se)))
+    if (place - 1 < -6 or place > 5) and power != 0:  # far from 1: one common power of ten
+        scaled = _scaled(value / 10.0**power, se / 10.0**power, sign)
+        return f"({scaled})·10{_superscript(power)}"
+    return _scaled(value, se, sign)
+
+
+def _scaled(value: float, se: float, sign: bool) -> str:
+    """Value and error to the same decimal place, two figures of the error."""
+    place = math.floor(math.log10(se))
     decimals = max(0, 1 - place)
     text = f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
     return f"{text} ± {se:.{decimals}f}".replace("-", "−")
