@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sampling.campaign.small import read_json, write_once
 
@@ -76,12 +77,10 @@ def claim(folder: Path) -> Iterator[bool]:
     token = secrets.token_hex(8)
     text = json.dumps({"token": token, "pid": os.getpid(), "began": _began(os.getpid()), "machine": machine()})
     held = write_once(path, text)
-    if not held and not fresh(folder):
-        aside = folder / f"{FILE}.{token}.old"
-        with contextlib.suppress(OSError):
-            os.rename(path, aside)
-            aside.unlink()
-        held = write_once(path, text)
+    if not held:
+        stale = _token(path)
+        if not fresh(folder) and _move_aside(path, folder / f"{FILE}.{token}.old", stale):
+            held = write_once(path, text)
     if not held:
         yield False
         return
@@ -93,10 +92,28 @@ def claim(folder: Path) -> Iterator[bool]:
     finally:
         over.set()
         thread.join()
-        told = read_json(path)
         # Only our own: one that was taken for dead and came back must not remove its successor's.
-        if isinstance(told, dict) and told.get("token") == token:
+        if _token(path) == token:
             path.unlink(missing_ok=True)
+
+
+def _token(path: Path) -> Any:
+    told = read_json(path)
+    return told.get("token") if isinstance(told, dict) else None
+
+
+def _move_aside(path: Path, aside: Path, stale: Any) -> bool:
+    """Take a dead holder's claim away; False where it is gone, or where another has taken it over meanwhile, whose claim is put back."""
+    try:
+        os.rename(path, aside)
+    except OSError:
+        return False
+    ours = _token(aside) == stale
+    if not ours:
+        with contextlib.suppress(OSError):
+            os.link(aside, path)
+    aside.unlink(missing_ok=True)
+    return ours
 
 
 def _beat(path: Path, over: threading.Event) -> None:
