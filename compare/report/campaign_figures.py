@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PANELS = 16  # curves drawn; the page of each group has its own figure
 POINTS = 400  # points drawn in one panel
-KINDS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#767676", "#111111"]
+KINDS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#2B93CC", "#767676", "#111111"]
 SHAPES = "os^Dv<>P"
 
 

@@ -49,6 +49,13 @@ def equations() -> list[Equation]:
             "The order parameter takes the value Q̄ that minimises S; infinite width is Q = 1.",
         ),
         _equation(
+            "Eq. (1)",
+            r"⟨s s^{⊤}⟩ = K + \frac{\bar Q}{λ_1 N_1} K ( u u^{⊤} − {\tilde K}^{−1} ) K , \quad u = {\tilde K}^{−1} y",
+            "<s s^T> = K + (Q/(lambda1 N1)) K (u u^T - K~^-1) K, u = K~^-1 y",
+            "The average over the hidden units of products of their features s on two patterns, to first order in 1/N₁. "
+            "⟨D²⟩ is N₁ a⊤⟨s s⊤⟩a, which gives Eq. (3).",
+        ),
+        _equation(
             "Eq. (3)",
             r"⟨D^2⟩ = N_1 a^{⊤} K a − Δ_1 + Δ_2",
             "<D^2> = N1 a^T K a - Delta1 + Delta2",
@@ -77,10 +84,8 @@ def equations() -> list[Equation]:
         ),
         _equation(
             "First order, exact",
-            r"⟨D^2⟩ = N_1 a^{⊤} K a + \frac{\bar Q}{2 λ_1} Cov_0 ( (a · s)^2 , (u · s)^2 − s^{⊤} {\tilde K}^{−1} s ) "
-            r", \quad "
-            r"u = {\tilde K}^{−1} y",
-            "<D^2> = prior + (Q/2 lambda1) Cov_0((a.s)^2, (u.s)^2 - s^T K~^-1 s), u = K~^-1 y",
+            r"⟨D^2⟩ = N_1 a^{⊤} K a + \frac{\bar Q}{2 λ_1} Cov_0 ( (a · s)^2 , (u · s)^2 − s^{⊤} {\tilde K}^{−1} s )",
+            "<D^2> = prior + (Q/2 lambda1) Cov_0((a.s)^2, (u.s)^2 - s^T K~^-1 s)",
             "An average over one unit s = σ(h) of the prior. Were s Gaussian, this would be Eq. (3).",
         ),
         _equation(
@@ -96,6 +101,27 @@ def equations() -> list[Equation]:
             "<w_h w_k> = (1/lambda0) (delta_hk + (Lambda1 + Lambda2)_hk)",
             "Average over the hidden units of the product of two weights of the same unit. No Gaussian closure "
             "enters here.",
+        ),
+        _equation(
+            "Its two corrections",
+            r"Λ_2 = \frac{\bar Q}{λ_1 λ_0 N_1 N_0} X^{⊤} ( diag ( (M ∘ H) 1 ) + M ∘ \dot K ) X , \quad M = u u^{⊤}",
+            "Lambda2 = (Q/(lambda1 lambda0 N1 N0)) X^T (diag((M o H) 1) + M o Kdot) X, M = u u^T",
+            "Λ₁ is the same with M = −K̃⁻¹. ∘ multiplies element by element.",
+        ),
+        _equation(
+            "Predictor",
+            r"\bar f(x) = \frac{\bar Q}{λ_1} K_x^{⊤} u , \quad ⟨(y − f(x))^2⟩ = (y − \bar f(x))^2 + \frac{\bar Q}{λ_1} "
+            r"( K_{x x} − \frac{\bar Q}{λ_1} K_x^{⊤} {\tilde K}^{−1} K_x )",
+            "fbar(x) = (Q/lambda1) K_x^T u; <(y - f)^2> = (y - fbar)^2 + (Q/lambda1)(K_xx - (Q/lambda1) K_x^T K~^-1 K_x)",
+            "Mean output, and error, on a pattern x: the Gaussian process whose kernel is scaled by Q̄. K_x is the kernel between x and "
+            "the training patterns.",
+        ),
+        _equation(
+            "Control variates",
+            r"⟨D^2⟩ = ⟨D^2 + c L D^2⟩ , \quad L q = ∇^2 q + ∇ log p · ∇ q",
+            "<D^2> = <D^2 + c L D^2>, L q = Laplacian q + grad log p . grad q",
+            "⟨Lq⟩ = 0 in the exact posterior for every smooth q (Stein's identity), so that any c is allowed; c is fitted on other chains "
+            "than those that it is applied to.",
         ),
     ]
 
@@ -113,7 +139,13 @@ def symbols() -> list[tuple[str, str]]:
         (inline(r"w , v", "w, v"), "hidden and readout weights"),
         (inline(r"λ_0 , λ_1", "lambda0, lambda1"), "precisions (inverse variances) of their Gaussian priors"),
         (inline(r"T", "T"), "temperature of the likelihood"),
-        (inline(r"σ , h", "sigma, h"), "activation and its argument"),
+        (
+            inline(r"σ , h , s = σ(h)", "sigma, h, s = sigma(h)"),
+            "activation, its argument, and the feature of a hidden unit",
+        ),
+        (inline(r"f", "f"), "output of the network"),
+        (inline(r"i ; μ , ν ; h , k", "i; mu, nu; h, k"), "as indices: of a hidden unit; of patterns; of inputs"),
+        (inline(r"⟨ · ⟩", "angle brackets"), "average over the posterior"),
         (
             inline(r"C = X X^{⊤}/(λ_0 N_0)", "C = X X^T/(lambda0 N0)"),
             "covariance of h over the prior",
@@ -126,6 +158,19 @@ def symbols() -> list[tuple[str, str]]:
             inline(r"a_μ", "a_mu"),
             "+1/P₊ on one class and −1/P₋ on the other, so that a·s is the difference of the class means",
         ),
+        (
+            inline(r"\dot K = E[σ′ σ′] , H = E[σ″ σ]", "Kdot = E[sigma' sigma'], H = E[sigma'' sigma]"),
+            "the same with derivatives of the activation",
+        ),
+        (inline(r"E , Cov_0", "E, Cov_0"), "average and covariance over the prior of one hidden unit"),
+        (
+            inline(r"\tilde K , u", "K-tilde, u"),
+            "covariance matrix of the labels at a given Q, and its inverse times y",
+        ),
+        (
+            inline(r"Δ_1 , Δ_2", "Delta1, Delta2"),
+            "what fitting takes from the features, and what alignment with the labels adds",
+        ),
         (inline(r"Q , \bar Q", "Q, Q-bar"), "order parameter λ₁|v|²/N₁, and its value at the saddle point"),
         (inline(r"\bar f", "f-bar"), "posterior mean of the network's output"),
         (inline(r"Λ_1 , Λ_2", "Lambda1, Lambda2"), "data-dependent corrections to the covariance of the weights"),
@@ -134,5 +179,15 @@ def symbols() -> list[tuple[str, str]]:
             "the EFFECT: what learning adds to the prior's distance. Errors are stated relative to it, because the "
             "prior part "
             "is common to all levels and would hide them",
+        ),
+        (inline(r"δ_{h k}", "delta_hk"), "1 where h = k, else 0"),
+        (inline(r"z", "z"), "a difference in units of its standard error"),
+        (
+            inline(r"\text{ESS} , \text{MCSE}", "ESS, MCSE"),
+            "effective number of independent draws; standard error of a mean over them",
+        ),
+        (
+            inline(r"\text{R̂}", "R-hat"),
+            "spread between chains over spread within them, after ranking: 1 where the chains agree",
         ),
     ]

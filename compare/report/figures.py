@@ -326,7 +326,7 @@ def chains(table: pd.DataFrame) -> Figure | None:
     rows, columns, size = _panels(len(cells), width=2.6, height=2.2)
     kinds = list(dict.fromkeys(table["start"]))
     looks = {kind: (colour, mark) for kind, colour, mark in zip(
-        kinds, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"] * 4, "os^Dv<" * 4, strict=False
+        kinds, ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#2B93CC", "#B87A00"] * 4, "os^Dv<" * 4, strict=False
     )}  # fmt: skip
 
     def paint(figure: Any) -> None:

@@ -59,8 +59,8 @@ class _Reader:
             if command == "frac":
                 above, below = self.group(), self.group()
                 return f"<mfrac>{above}{below}</mfrac>"
-            if command in ("bar", "tilde"):
-                mark = {"bar": "¯", "tilde": "˜"}[command]
+            if command in ("bar", "tilde", "dot"):
+                mark = {"bar": "¯", "tilde": "˜", "dot": "˙"}[command]
                 return f'<mover accent="true">{self.group()}<mo stretchy="false">{mark}</mo></mover>'
             if command == "quad":
                 return '<mspace width="1em"/>'
@@ -91,7 +91,7 @@ class _Reader:
 
 
 def mathml(text: str, alt: str = "", *, block: bool = True) -> str:
-    r"""A `<math>` element from compact notation: `x_i^2`, `{...}` groups, `\frac{a}{b}`, `\bar Q`, `\tilde K`,
+    r"""A `<math>` element from compact notation: `x_i^2`, `{...}` groups, `\frac{a}{b}`, `\bar Q`, `\tilde K`, `\dot K`,
     `\text{...}`, `\quad`, `\bold 1`.
 
     `alt` is what a reader without MathML, or a screen reader, gets. Raises ValueError on an unclosed group.

@@ -33,16 +33,17 @@ OBSERVABLES = {
     "delta1": "Δ₁",
     "delta2": "Δ₂",
 }
-# Okabe-Ito: told apart under the common colour-vision deficiencies, and each level has a line style of its own as well.
+# After Okabe and Ito: told apart under the common colour-vision deficiencies, each with a line style or mark of its own as well; the
+# sky blue is darkened so that all stand out from white by 3 to 1.
 COLOURS = {
     "infinite_width": "#767676",
     "eq4": "#D55E00",
     "eq3": "#0072B2",
-    "eq3_q_averaged": "#56B4E9",
+    "eq3_q_averaged": "#2B93CC",
     "first_order": "#009E73",
     "measured": "#111111",
     "delta1_dropped": "#0072B2",
-    "q_fluctuations": "#56B4E9",
+    "q_fluctuations": "#2B93CC",
     "gaussian_closure": "#009E73",
     "remainder": "#CC79A7",
     "total": "#111111",
