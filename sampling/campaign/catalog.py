@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from data.errors import InputError
 from sampling.atomic import replacing
-from sampling.campaign.cell import ID, Cell, canonical
+from sampling.campaign.cell import ID, Cell
 from sampling.campaign.small import read_json
 
 if TYPE_CHECKING:
@@ -110,11 +110,6 @@ def find(folder: Path, ids: Iterable[str]) -> dict[str, Cell]:
     if lacking:
         raise InputError(f"cell {lacking[0]} stands in no catalogue of {folder}: run the campaign again")
     return {one: found[one] for one in order}
-
-
-def digest(spec: Spec) -> str:
-    """A short name of a spec's content."""
-    return hashlib.sha256(canonical(spec.model_dump(mode="json", by_alias=True)).encode()).hexdigest()[:12]
 
 
 def _named(name: Any) -> bool:

@@ -70,6 +70,11 @@ class Cell:
         names = ("data", "sampler", "P", "N1", "activation", "dtype", "chains")
         return (self.cell_class, *(self.identity[name] for name in names))
 
+    @cached_property
+    def kind_text(self) -> str:
+        """The kind as JSON."""
+        return canonical(list(self.kind))
+
     def chain_seed(self) -> int:
         """A seed of the cell's own, so that chains at two temperatures do not share their noise; the grid's order does not enter."""
         entropy = [int(self.identity["seed"]), *(int(self.id[at : at + 8], 16) for at in range(0, 32, 8))]

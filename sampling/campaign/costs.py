@@ -13,7 +13,7 @@ from typing import Any
 
 from data.errors import InputError
 from sampling.atomic import replacing
-from sampling.campaign.cell import Cell, canonical
+from sampling.campaign.cell import Cell
 from sampling.campaign.small import read_json
 
 FILE = "calibration.json"
@@ -85,7 +85,7 @@ class Costs:
 
 def key(cell: Cell) -> str:
     """A kind as text."""
-    return canonical(list(cell.kind))
+    return cell.kind_text
 
 
 def _size(kind: Any) -> float:

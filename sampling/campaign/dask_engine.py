@@ -138,6 +138,7 @@ def portions(tasks: list[Task]) -> Iterator[list[str]]:
 
 def _portion(folder: str, ids: list[str], devices: list[str] | None) -> dict[str, Any]:
     """On a worker: work on the cells, telling what happens as it happens."""
+    import dask
     from distributed import get_worker
 
     me = get_worker()
@@ -152,7 +153,9 @@ def _portion(folder: str, ids: list[str], devices: list[str] | None) -> dict[str
             last[event.cell] = now
         me.log_event(TOPIC, [event.kind, event.cell, event.text, dict(event.data)])
 
-    outcome = work(folder, ids, report=tell, stop=_stop, device=device)
+    # xarray, finding itself on a dask worker, would lock its files through the scheduler: each cell has files of its own.
+    with dask.config.set(scheduler="synchronous"):
+        outcome = work(folder, ids, report=tell, stop=_stop, device=device)
     return {"full": outcome.full, "elsewhere": outcome.elsewhere, "failed": outcome.exit_code == SOME_FAILED}
 
 

@@ -79,16 +79,21 @@ def prepare(spec: Spec, folder: str | Path) -> Path:
     return catalog.write(Path(folder), spec)
 
 
-def records(folder: Path, *, deep: bool = False) -> Iterator[tuple[Cell, Record]]:
-    """Every cell of the grid with what the store knows of it; safe while workers write. Bounded memory."""
-    store, now = Store(folder), None
+def records(folder: Path, *, deep: bool = False, present: set[bytes] | None = None) -> Iterator[tuple[Cell, Record]]:
+    """Every cell of the grid with what the store knows of it; safe while workers write. In memory only the names of folders."""
+    store = Store(folder)
     path, _, _ = catalog.current(folder)
-    present = set(store.ids())
+    present = _present(store) if present is None else present
     for cell in catalog.read(path):
-        if cell.id not in present:
+        if bytes.fromhex(cell.id) not in present:
             yield cell, Record(cell.id, "missing")
         else:
-            yield cell, wanted(store.read(cell.id, deep=deep, now=now, most=int(cell.effort["tries"])), cell)
+            yield cell, wanted(store.read(cell.id, deep=deep, most=int(cell.effort["tries"])), cell)
+
+
+def _present(store: Store) -> set[bytes]:
+    """Ids of the cells that have a folder."""
+    return {bytes.fromhex(name) for name in store.ids()}
 
 
 def known_costs(folder: Path) -> costs.Costs:
@@ -116,14 +121,15 @@ def status(folder: str | Path, *, deep: bool = False, report: Callable[[int, int
     Raises InputError where the folder holds no campaign.
     """
     folder, began = Path(folder), time.time()
-    path, total, spec = catalog.current(folder)
+    _, total, spec = catalog.current(folder)
     found = Status(str(spec.get("title", "")), total)
     known = costs.Costs.load(folder)
     left: dict[str, tuple[Cell, int]] = {}
-    recent: list[tuple[float, float]] = []
+    recent, present, seen = _Recent(), _present(Store(folder)), 0
     worst: list[tuple[float, str, dict[str, Any]]] = []
-    for at, (cell, record) in enumerate(records(folder, deep=deep)):
+    for at, (cell, record) in enumerate(records(folder, deep=deep, present=present)):
         found.counts[record.state] += 1
+        seen += bytes.fromhex(cell.id) in present
         name = (cell.cell_class, *(cell[key] for key in ("sampler", "data", "P", "N1")))
         one = found.classes.setdefault(name, ClassCost())
         one.cells += 1
@@ -131,7 +137,7 @@ def status(folder: str | Path, *, deep: bool = False, report: Callable[[int, int
             if record.state in ("done", "inconclusive"):
                 known.add(cell, float(record.body["seconds"]))
             if began - float(record.body["finished"]) < RECENT:
-                recent.append((float(record.body["finished"]), float(record.body["seconds"]) + costs.OVERHEAD))
+                recent.add(float(record.body["finished"]), float(record.body["seconds"]) + costs.OVERHEAD)
             found.versions[str(record.body["version"])] += 1
             found.commits[str(record.body["provenance"].get("git_commit"))] += 1
         if record.state in ("missing", "damaged", "running"):
@@ -147,8 +153,7 @@ def status(folder: str | Path, *, deep: bool = False, report: Callable[[int, int
     found.work_left = sum(one.seconds for one in found.classes.values())
     found.seconds_left = _left(found, recent)
     found.worst = [row for _, _, row in sorted(worst, key=lambda one: -one[0])]
-    ours = set(catalog.ids(path))
-    found.unwanted = sum(name not in ours for name in Store(folder).ids())
+    found.unwanted = len(present) - seen
     found.seconds = time.time() - began
     return found
 
@@ -172,14 +177,28 @@ def _worst(rows: list[tuple[float, str, dict[str, Any]]], cell: Cell, record: Re
         heapq.heappop(rows)
 
 
-def _left(found: Status, recent: list[tuple[float, float]]) -> float | None:
+@dataclass
+class _Recent:
+    """Cells that ended lately: how many, their work in seconds, and the time from the first one's beginning to the last one's end."""
+
+    cells: int = 0
+    work: float = 0.0
+    first: float = math.inf
+    last: float = -math.inf
+
+    def add(self, end: float, seconds: float) -> None:
+        self.cells += 1
+        self.work += seconds
+        self.first, self.last = min(self.first, end - seconds), max(self.last, end)
+
+
+def _left(found: Status, recent: _Recent) -> float | None:
     """Wall time left: work left over the work a second that was got through lately, or over the workers seen; else None."""
     if not found.work_left:
         return 0.0
     running = found.counts["running"]
-    span = max(end for end, _ in recent) - min(end - seconds for end, seconds in recent) if recent else 0.0
-    if running and len(recent) >= 10 and span > 0:
-        return found.work_left * span / sum(seconds for _, seconds in recent)
+    if running and recent.cells >= 10 and recent.last > recent.first:
+        return found.work_left * (recent.last - recent.first) / recent.work
     return found.work_left / running if running else None
 
 

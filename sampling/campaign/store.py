@@ -25,6 +25,7 @@ from sampling.campaign.small import read_bytes
 FORMAT = 1
 CELLS, RUN, RESULT, CHECKPOINT, KEPT, ROUND = "cells", "run.nc", "result.json", "checkpoint", "kept", "round.json"
 STATES = ("done", "inconclusive", "running", "failed", "missing", "damaged", "other-version")
+FRAME = re.compile(rb'\{"sha256":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
 SHARD = re.compile(r"[0-9a-f]{2}")
 # Of a summary: what must be there, and of which type. Anything else in a file is refused.
 BODY: dict[str, type | tuple[type, ...]] = {
@@ -90,16 +91,23 @@ class Store:
                     name for name in _names(self.folder / CELLS / shard) if ID.fullmatch(name) and name[:2] == shard
                 )
 
-    def write(self, cell: Cell, body: dict[str, Any]) -> None:
-        """Put the summary beside the Run, which must be there already: with it the cell has its result. Raises OSError."""
+    def write(self, cell: Cell, body: dict[str, Any], draft: Path | None = None) -> None:
+        """Put a Run, written to `draft` beside its place, there, and then its summary: with that the cell has its result.
+
+        The checksum is of the draft, which nobody else writes: where two workers end the same cell (one was taken for dead and came
+        back), the summary of one beside the Run of the other is damage, never a result. Without `draft` the Run is in its place
+        already. Raises OSError.
+        """
         place = self.place(cell.id)
         run = place / RUN
+        told = {"sha256": file_sha256(draft or run), "size": (draft or run).stat().st_size}
+        if draft is not None:
+            os.replace(draft, run)
         whole = body | {"format": FORMAT, "id": cell.id, "identity": cell.identity, "effort": cell.effort,
                         "cell_class": cell.cell_class, "version": version(),
-                        "run": {"sha256": file_sha256(run), "size": run.stat().st_size}}  # fmt: skip
-        text = canonical(whole)
+                        "run": told}  # fmt: skip
         with replacing(place / RESULT) as temporary:
-            temporary.write_text(f'{{"sha256":"{_digest(text)}","body":{text}}}\n', encoding="utf-8")
+            temporary.write_bytes(framed(canonical(whole)))
 
     def read(self, name: str, *, deep: bool = False, now: float | None = None, most: int = 3) -> Record:
         """The state of a cell by itself, whatever precision is wanted now (`wanted` puts the two together).
@@ -159,13 +167,15 @@ class Store:
 
 def parse(data: bytes, name: str) -> tuple[dict[str, Any] | None, str]:
     """The body of a summary, checked by checksum, types and id; or None and what is wrong with it."""
+    framed = FRAME.fullmatch(data)
+    if framed is None:
+        return None, "its summary is cut off or not one"
+    if hashlib.sha256(framed[2]).hexdigest().encode() != framed[1]:
+        return None, "the checksum of its summary does not match"
     try:
-        told = json.loads(data, parse_constant=_refuse)
-        body = told["body"]
-        if told["sha256"] != _digest(canonical(body)):
-            return None, "the checksum of its summary does not match"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None, "its summary is cut off or not JSON"
+        body = json.loads(framed[2], parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None, "its summary is not JSON"
     if not isinstance(body, dict):
         return None, "its summary is not a table"
     for key, kind in BODY.items():
@@ -225,8 +235,10 @@ def _budget_grew(effort: dict[str, Any], before: dict[str, Any]) -> bool:
     return bool(effort.get("budget_seconds", 0) > before.get("budget_seconds", 0))
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def framed(text: str) -> bytes:
+    """A summary file: the body's JSON text, and the checksum of exactly its bytes before it."""
+    body = text.encode()
+    return b'{"sha256":"%s","body":%s}\n' % (hashlib.sha256(body).hexdigest().encode(), body)
 
 
 def _refuse(word: str) -> None:

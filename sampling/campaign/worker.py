@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import secrets
 import signal
 import sys
 import threading
@@ -15,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import InputError
+from sampling.atomic import PART, sweep
 from sampling.campaign import catalog, claims, tries
 from sampling.campaign.cell import DATA, Cell, canonical
 from sampling.campaign.engines import Event
 from sampling.campaign.small import read_json
-from sampling.campaign.store import CHECKPOINT, KEPT, ROUND, RUN, Record, Store, wanted
+from sampling.campaign.store import CHECKPOINT, KEPT, RESULT, ROUND, RUN, Record, Store, wanted
 
 # Exit statuses (sysexits.h where it has one). 75 means: told to stop, checkpoint written, give me the same cells again.
 ALL_DONE, SOME_FAILED, NO_ROOM, TRY_AGAIN = 0, 1, 74, 75
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ESTALE}
 RESULTS = ("done", "inconclusive")
 POLL = 2.0
+PROBE = 1 << 20  # bytes
 
 Report = Callable[[Event], None]
 
@@ -120,6 +123,7 @@ def _one(
     record = wanted(store.read(cell.id, deep=True, most=most), cell)
     if record.state in (*RESULTS, "other-version"):
         return Record(cell.id, "had", record.body)
+    damaged = record.note if record.state == "damaged" else ""
     with claims.claim(place) as ours:
         if not ours:
             return Record(cell.id, "claimed")
@@ -130,8 +134,8 @@ def _one(
         before = tries.listed(place)
         if tries.spent(before, most):
             return Record(cell.id, "failed", note=before[-1].error)
-        if record.state == "damaged":
-            tell(Event("note", cell.id, f"cell {cell.id}: {record.note}; it is computed again"))
+        if damaged:
+            tell(Event("note", cell.id, f"cell {cell.id}: {damaged}; it is computed again"))
         attempt = tries.begin(place, place / CHECKPOINT)
         tell(Event("started", cell.id))
         began = time.time()
@@ -139,11 +143,6 @@ def _one(
             made = _sample(
                 store, cell, tell, stop, device or str(cell.effort["device"]), threads or int(cell.effort["threads"])
             )
-        except OSError as error:
-            attempt.unlink(missing_ok=True)
-            if error.errno in FULL:
-                raise
-            return _failed(attempt, cell, f"{type(error).__name__}: {error}", False, most, tell)
         except Exception as error:
             from sampling import Interrupted
 
@@ -151,6 +150,10 @@ def _one(
                 attempt.unlink(missing_ok=True)
                 tell(Event("finished", cell.id, str(error), {"state": "interrupted"}))
                 return Record(cell.id, "interrupted", note=str(error))
+            full = _no_room(place, error)
+            if full is not None:
+                attempt.unlink(missing_ok=True)
+                raise full from error
             where = traceback.extract_tb(error.__traceback__)[-1]
             text = f"{type(error).__name__}: {error} ({Path(where.filename).name}, line {where.lineno})"
             return _failed(attempt, cell, text, isinstance(error, InputError), most, tell)
@@ -158,6 +161,23 @@ def _one(
         data = {"state": made.state, "seconds": time.time() - began}
         tell(Event("finished", cell.id, made.note, data))
         return made
+
+
+def _no_room(place: Path, error: Exception) -> OSError | None:
+    """The error as one of the disk, which is not the cell's fault; some libraries hide it, so it is tried whether a file can be written."""
+    if isinstance(error, InputError):
+        return None
+    if isinstance(error, OSError) and error.errno in FULL:
+        return error
+    probe = place / f".probe.{secrets.token_hex(4)}"
+    try:
+        probe.write_bytes(bytes(PROBE))
+    except OSError as found:
+        return found
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink(missing_ok=True)
+    return None
 
 
 def _failed(attempt: Path, cell: Cell, error: str, final: bool, most: int, tell: Report) -> Record:
@@ -184,9 +204,18 @@ def _sample(store: Store, cell: Cell, tell: Report, stop: threading.Event, devic
     _usable_checkpoint(place, cell, problem, device)
     found = precision.sample(cell, problem, place, device=device, threads=threads, progress=progress)
     body = summary.of(cell, problem, found)
-    found.run.save(place / RUN)
-    store.write(cell, body)
-    for name in (CHECKPOINT, ROUND, *([KEPT] if body["outcome"] == "done" else [])):
+    draft = place / f"{RUN}.{secrets.token_hex(4)}{PART}"
+    try:
+        found.run.save(draft)
+        store.write(cell, body, draft)
+    finally:
+        draft.unlink(missing_ok=True)
+    # What workers that were killed while they wrote have left.
+    for name in (RUN, RESULT, CHECKPOINT, ROUND):
+        sweep(place / name)
+    # Of a cell that stopped short the last checkpoint stays: with a larger budget it goes on from there.
+    goes_on = body["outcome"] == "inconclusive" and cell.identity["draws"] is None
+    for name in (CHECKPOINT, ROUND, *([] if goes_on else [KEPT])):
         (place / name).unlink(missing_ok=True)
     return Record(cell.id, body["outcome"], body, "; ".join(body["reasons"]))
 

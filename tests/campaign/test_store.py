@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -48,7 +46,7 @@ def one(planned):
 
 def sign(told: dict) -> bytes:
     """A summary whose checksum is right, whatever it says."""
-    return json.dumps({"sha256": store._digest(canonical(told)), "body": told}).encode()
+    return store.framed(canonical(told))
 
 
 def test_a_result_is_read_back(one):
@@ -77,11 +75,9 @@ def test_every_altered_byte_is_found(one):
     place, cell = one
     folder = put(place, cell, b"0123456789")
     data = (folder / RESULT).read_bytes()
-    for at in range(0, len(data), 7):
-        changed = data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-        told = parse(changed, cell.id)[0]
-        # A space that became a "!" after the end, or the like, is the only change without a meaning.
-        assert told is None or told == parse(data, cell.id)[0]
+    for at in range(len(data)):
+        assert parse(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :], cell.id)[0] is None
+    assert parse(data, cell.id)[0] is not None
     put(place, cell, b"0123456789")
     (folder / RUN).write_bytes(b"0123456788")
     assert place.read(cell.id).state == "done"
@@ -270,13 +266,17 @@ def test_a_claim_is_for_one(tmp_path: Path):
     assert os.listdir(tmp_path) == []
 
 
+def _die_holding(folder: Path) -> None:
+    with claims.claim(folder) as ours:
+        assert ours
+        os.kill(os.getpid(), 9)
+
+
 def test_the_claim_of_a_dead_process_here_is_taken_over_at_once(tmp_path: Path):
-    code = (
-        "import os, sys; from pathlib import Path; from sampling.campaign import claims\n"
-        "with claims.claim(Path(sys.argv[1])) as ours:\n    assert ours; os.kill(os.getpid(), 9)"
-    )
-    told = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=Path(__file__).parents[2], check=False)
-    assert told.returncode == -9
+    child = multiprocessing.get_context("fork").Process(target=_die_holding, args=(tmp_path,))
+    child.start()
+    child.join()
+    assert child.exitcode == -9
     assert (tmp_path / claims.FILE).exists()
     assert not claims.fresh(tmp_path)
     with claims.claim(tmp_path) as ours:
