@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from compare import flags, options
+from compare import evidence_cli, flags, options
 from compare.campaign_cli import app as campaign_app
 from compare.regress import command as regression
 from data.errors import InputError
@@ -427,6 +427,7 @@ def list_data(json: flags.Json = False) -> None:
     print("Or give --data the path of an .npz with X (patterns, inputs), y (+1 and -1), and optionally classes.")
 
 
+app.command(name="evidence", epilog=evidence_cli.EPILOG)(evidence_cli.evidence)
 app.command(name="regress", epilog=regression.EPILOG)(regression.regress)
 
 

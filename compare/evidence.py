@@ -62,7 +62,8 @@ class Evidence:
     theory           log of the integral of p(Q|y)'s density: exact for linear sigma at every N1, P, T
     infinite_width   the Gaussian process at Q = 1: the effect of finite width is measured from it
     verdict          equivalence of theory with measured, the margin a share of |measured - infinite_width|
-    T, energy, energy_se, energy_theory   the integrand <sum (y - f)^2>/2 by temperature
+    T, weights, energy, energy_se, energy_theory   the integrand <sum (y - f)^2>/2 by temperature, and the rule's weights
+    converged        whether every run is acceptable
     """
 
     measured: float
@@ -72,9 +73,11 @@ class Evidence:
     infinite_width: float
     verdict: Verdict
     T: np.ndarray
+    weights: np.ndarray
     energy: np.ndarray
     energy_se: np.ndarray
     energy_theory: np.ndarray
+    converged: bool
 
     @property
     def difference(self) -> tuple[float, float]:
@@ -92,6 +95,7 @@ class Evidence:
             "theory_minus_measured": self.theory - self.measured,
             "verdict": vars(self.verdict),
             "T": self.T.tolist(),
+            "weights": self.weights.tolist(),
             "energy": self.energy.tolist(),
             "energy_se": self.energy_se.tolist(),
             "energy_theory": self.energy_theory.tolist(),
@@ -131,6 +135,7 @@ def log_evidence(prediction: Prediction, runs: Sequence[Run], ladder: Ladder, ma
     measured, error = normaliser - float(ladder.weights @ energy), math.sqrt(float(ladder.weights**2 @ se**2))
     quadrature = abs(normaliser - float(ladder.weights @ theirs) - exact)
     wide = gaussian_process(prediction)
+    converged = all(one.converged for one in found)
     return Evidence(
         measured=measured,
         se=error,
@@ -144,12 +149,14 @@ def log_evidence(prediction: Prediction, runs: Sequence[Run], ladder: Ladder, ma
             prior=wide,
             margin=margin,
             dof=max(1.0, min(one.quantities["residual"].dof for one in found)),
-            converged=all(one.converged for one in found),
+            converged=converged,
         ),
         T=ladder.T,
+        weights=ladder.weights,
         energy=energy,
         energy_se=se,
         energy_theory=theirs,
+        converged=converged,
     )
 
 
