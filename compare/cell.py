@@ -15,6 +15,7 @@ from compare.held_out import HeldOut
 from compare.measure import Measurement
 from compare.payload import prediction_cell
 from compare.verdict import ALPHA, MARGIN, Verdict, equivalence
+from compare.weight_estimate import WeightEstimate
 from data.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Weights:
     """lambda0 <w w> - 1 in the run's basis: measured on predicted, over the independent components.
 
     pairs     (n, 2) directions (h, k) of each component
-    estimator "ww_stein" (no prior noise), or "ww" for a biased sampler, to which Stein's identity does not apply
+    estimator, reduction  which estimate of <w w> was used, and what it gained: see `compare.weight_estimate`
     joint     test of the largest predicted components together, or None where the chains do not give their covariance
     differ    (n,) components that deviate after false-discovery control
     misfit    see `misfit`: the share of the prediction's squared size by which the measurement misses it, with its error
@@ -43,6 +44,7 @@ class Weights:
     fit: Fit
     pairs: np.ndarray
     estimator: str
+    reduction: float
     joint: Hotelling | None
     differ: np.ndarray
     misfit: float
@@ -148,6 +150,7 @@ class Cell:
                 "misfit": w.misfit,
                 "misfit_se": w.misfit_se,
                 "estimator": w.estimator,
+                "reduction": w.reduction,
                 "outcome": w.outcome,
             }
         return found
@@ -155,13 +158,13 @@ class Cell:
 
 def weight_family(prediction: Prediction, run: Run, converged: bool, margin: float = MARGIN) -> Weights | None:
     """Test <w_h w_k> on the independent components in the run's basis; None with fewer than three chains or directions."""
-    estimator = "ww" if run.biased or "ww_stein" not in run.sums else "ww_stein"
-    if estimator not in run.sums or run.chains < 3 or run.basis.shape[1] < 2:
+    estimate = WeightEstimate.of(run)
+    if estimate is None or run.chains < 3 or run.basis.shape[1] < 2:
         return None
     lambda0 = prediction.problem.lambda0
     identity = np.eye(run.basis.shape[1])
     predicted = upper(lambda0 * prediction.weight_correlations(run.basis) - identity)
-    measured = upper(lambda0 * run.sums[estimator] - identity)
+    measured = upper(lambda0 * estimate.chains - identity)
     if np.ptp(predicted) == 0:
         return None
     line = fit(measured, predicted)
@@ -184,7 +187,8 @@ def weight_family(prediction: Prediction, run: Run, converged: bool, margin: flo
     return Weights(
         fit=line,
         pairs=np.column_stack(np.triu_indices(len(identity))),
-        estimator=estimator,
+        estimator=estimate.estimator,
+        reduction=estimate.reduction,
         joint=joint,
         differ=discoveries(p_values(measured, predicted)),
         misfit=off,

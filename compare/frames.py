@@ -35,8 +35,8 @@ COLUMNS = {
     "generalisation": "N1 T alpha quantity level value se prior measured measured_se " + " ".join(JUDGED) + " status",
     "weights": "N1 T h k predicted measured se differs",
     "weights_fit": "N1 T slope slope_se intercept intercept_se r2 misfit misfit_se components differ joint_components joint_f "
-    "joint_p estimator outcome",
-    "convergence": "N1 T observable mean sd mcse mcse_between ess_bulk ess_tail rhat",
+    "joint_p estimator reduction outcome",
+    "convergence": "N1 T observable mean sd mcse mcse_between ess_bulk ess_tail rhat reduction",
     "runs": "N1 T sampler biased chains draws warmup starts acceptance nan_share relative_se reduction ess_per_second "
     "wall_seconds gradients seed device dtype status reasons",
     "chains": "N1 T chain start mean se cell_mean cell_se",
@@ -184,17 +184,20 @@ def weights_fit(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
             "joint_f": math.nan if w.joint is None else w.joint.f,
             "joint_p": math.nan if w.joint is None else w.joint.p,
             "estimator": w.estimator,
+            "reduction": w.reduction,
             "outcome": w.outcome,
         }
 
 
 def convergence(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
-    """Mean, error, effective draws and R-hat of each observable, without control variates."""
+    """Mean, error, effective draws and R-hat of each observable, without control variates; and the factor by which they lower
+    its error, 1 where they are not used."""
     for cell in cells:
-        table = cell.measurement.diagnosis.table
+        table, quantities = cell.measurement.diagnosis.table, cell.measurement.quantities
         for name in MEASURED:
             if name in table:
-                yield _key(cell) | {"observable": name} | vars(table[name])
+                reduction = quantities[name].reduction if name in quantities else 1.0
+                yield _key(cell) | {"observable": name} | vars(table[name]) | {"reduction": reduction}
 
 
 def runs(cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:

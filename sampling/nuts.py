@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -215,11 +216,38 @@ def run_nuts(
     """Sample with NumPyro's NUTS; `settings` are those of `sampling.run` (chains, seed, warmup, thin, starts, options, ...).
 
     options  density="joint" (default) or "collapsed", max_tree_depth, accept, dense
-    Raises InputError for options or devices that NUTS does not have here.
+    It keeps no checkpoint. Raises InputError for options or devices that NUTS does not have here, Interrupted after Ctrl-C.
     """
     if settings.dtype != "float64":
         raise InputError(f"dtype = {settings.dtype!r}: nuts is the reference and computes in float64 only")
-    report = progress or (lambda event: None)
+    report, stood = progress or (lambda event: None), {"warmup": 0, "sample": 0}
+    with _interruptible(stood):
+        return _sample(problem, settings, draws, budget_seconds, report, stood)
+
+
+@contextlib.contextmanager
+def _interruptible(stood: dict[str, int]) -> Iterator[None]:
+    """Ctrl-C says where the run stood, and that it cannot be resumed."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        from sampling.chains import Interrupted
+
+        raise Interrupted(
+            f"interrupted after {stood['warmup']} warm-up steps and {stood['sample']} draws a chain; nuts keeps no checkpoint, so "
+            "it starts again from the beginning (hmc can be resumed)"
+        ) from stopped
+
+
+def _sample(
+    problem: Problem,
+    settings: Any,
+    draws: int,
+    budget_seconds: float | None,
+    report: Callable[[dict[str, Any]], None],
+    stood: dict[str, int],
+) -> Run:
+    """Warm-up and draws; `stood` counts the steps made in each."""
     rng = np.random.default_rng(np.random.SeedSequence(settings.seed).spawn(1)[0])
     with jax.default_device(_device(settings.device)):
         sampler = Nuts(problem, settings.warmup, **settings.options)
@@ -230,6 +258,7 @@ def run_nuts(
         clock = _Clock(report, problem.T, settings.warmup, "warmup")
         for _ in range(settings.warmup):
             state = sampler.step(state)
+            stood["warmup"] += 1
             clock.tick()
         warmed = clock.seconds()
         basis, block = _basis(sampler.data), _block(problem)
@@ -250,6 +279,7 @@ def run_nuts(
             rows.append(row)
             for name, value in sampler.moments(state, basis, block).items():
                 sums[name] = sums.get(name, 0.0) + value
+            stood["sample"] += 1
             clock.tick()
     done, steps = len(rows), len(rows) * settings.thin
     manifest = {

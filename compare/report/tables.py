@@ -280,6 +280,7 @@ def weights(table: pd.DataFrame) -> Shown:
             "misfit",
             "squared distance of measured from predicted, noise removed, over the squared size of the prediction",
         ),
+        ("reduction", "factor by which control variates lowered the standard error, geometric mean over components"),
         ("p, largest together", "Hotelling's test of the largest predicted components with their measured covariance"),
         ("components", "how many, and how many of them differ after false-discovery control at 5 %"),
         (
@@ -294,6 +295,7 @@ def weights(table: pd.DataFrame) -> Shown:
             _err(row.slope, row.slope_se),
             Cell(f"{row.r2:.4f}", _real(row.r2), "num"),
             Cell(percent(_real(row.misfit), _real(row.misfit_se)), _real(row.misfit), "num"),
+            Cell(f"{row.reduction:.1f}" if _real(row.reduction) is not None else "–", _real(row.reduction), "num"),
             _num(row.joint_p, 2),
             Cell(f"{row.components}, {row.differ} differ", float(row.components)),
             outcome(row.outcome),
@@ -301,7 +303,7 @@ def weights(table: pd.DataFrame) -> Shown:
         for row in table.itertuples()
     ]
     return Shown(
-        "weights_fit", "Covariance of the weights, measured on predicted", columns, rows, filter_by=7, quiet=True
+        "weights_fit", "Covariance of the weights, measured on predicted", columns, rows, filter_by=8, quiet=True
     )
 
 
@@ -349,6 +351,7 @@ def convergence(table: pd.DataFrame) -> Shown:
         ("ESS bulk", "effective number of draws, bulk"),
         ("ESS tail", "effective number of draws, tails"),
         ("R̂", "between-chain over within-chain spread; 1 is agreement"),
+        ("reduction", "factor by which control variates lowered the standard error; 1 where they are not used"),
     ]
     rows = [
         [
@@ -359,6 +362,7 @@ def convergence(table: pd.DataFrame) -> Shown:
             Cell(f"{row.ess_bulk:.0f}" if _real(row.ess_bulk) is not None else "–", _real(row.ess_bulk), "num"),
             Cell(f"{row.ess_tail:.0f}" if _real(row.ess_tail) is not None else "–", _real(row.ess_tail), "num"),
             Cell(f"{row.rhat:.4f}" if _real(row.rhat) is not None else "–", _real(row.rhat), "num"),
+            Cell(f"{row.reduction:.1f}" if _real(row.reduction) is not None else "–", _real(row.reduction), "num"),
         ]
         for row in table.itertuples()
     ]

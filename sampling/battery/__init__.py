@@ -49,6 +49,7 @@ def run(
     effort: float = 1.0,
     false_alarm: float = FALSE_ALARM,
     controls: bool = False,
+    shared: dict[Any, Any] | None = None,
     progress: Callable[[dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> list[CheckResult]:
@@ -58,6 +59,8 @@ def run(
     effort       factor on the numbers of draws: below 1 quicker and less sharp, above 1 slower and sharper; the false-alarm rate stays
     false_alarm  probability that a correct sampler fails any item, shared equally by the items that involve chance
     controls     after each item, run it on a spoiled sampler; that result, named "... control", passes if the item FAILS there
+    shared       a dict that several calls of one seed and effort pass on: what does not depend on the sampler (the partners that it
+                 is compared with) is then sampled once
     options      the sampler's own, as for `sampling.run`: density="joint" or "collapsed" where there is a choice, warmup (steps),
                  and those of its `build`
 
@@ -77,7 +80,8 @@ def run(
             f"effort = {effort}, false_alarm = {false_alarm}: effort > 0 and 0 < false_alarm < 1 are wanted"
         )
     chance = max(1, sum(check != density.NAME for check in wanted))
-    setting = Setting(seed=seed, effort=effort, false_alarm=false_alarm / chance)
+    kept = {} if shared is None else shared
+    setting = Setting(seed=seed, effort=effort, false_alarm=false_alarm / chance, shared=kept)
     results: list[CheckResult] = []
     before = torch.get_num_threads()
     torch.set_num_threads(1)  # the problems are small: more threads would only wait for each other
