@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from compare import evidence_cli, flags, options
+from compare import bias_cli, evidence_cli, flags, options
 from compare.campaign_cli import app as campaign_app
 from compare.regress import command as regression
 from data.errors import InputError
@@ -428,6 +428,7 @@ def list_data(json: flags.Json = False) -> None:
 
 
 app.command(name="evidence", epilog=evidence_cli.EPILOG)(evidence_cli.evidence)
+app.command(name="bias", epilog=bias_cli.EPILOG)(bias_cli.bias)
 app.command(name="regress", epilog=regression.EPILOG)(regression.regress)
 
 
