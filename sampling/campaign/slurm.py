@@ -54,7 +54,9 @@ class Slurm:
                 fruitless = fruitless + 1 if done.cells + done.later == before else 0
                 before = done.cells + done.later
                 if fruitless == FRUITLESS:
-                    text = f"{before} cells were submitted {FRUITLESS + 1} times, and none has ended: see logs/"
+                    text = (
+                        f"submitted {FRUITLESS + 1} times without any end: {_cells(before)}; see {plan.folder / 'logs'}"
+                    )
                     yield Event("note", text=text)
                     return
             yield from _wait(plan, FIRST_POLL if done.cells else LONGEST_POLL, fill=bool(done.later))
@@ -110,14 +112,18 @@ def resources(plan: Plan) -> SlurmSettings:
 
 def _told(done: Submission) -> Iterator[Event]:
     if done.cells:
-        text = f"{done.cells} cells submitted as job{'s' * (len(done.jobs) != 1)} {', '.join(done.jobs)}"
+        text = f"{_cells(done.cells)} submitted as job{'s' * (len(done.jobs) != 1)} {', '.join(done.jobs)}"
         yield Event("submitted", text=text, data={"jobs": list(done.jobs), "cells": done.cells})
     if done.queued:
-        yield Event("note", text=f"{done.queued} cells are in the queue already")
+        yield Event("note", text=f"in the queue already: {_cells(done.queued)}")
     if done.later:
         yield Event(
             "note", text=f"{done.later} cells wait for room in the queue ({done.note}): run again to submit them"
         )
+
+
+def _cells(count: int) -> str:
+    return f"{count} cell{'s' * (count != 1)}"
 
 
 def _state(element: slurm_queue.Element) -> str:
