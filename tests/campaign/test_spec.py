@@ -346,3 +346,17 @@ def test_examples_are_valid(path: Path, tmp_path: Path):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 3
+
+
+def test_every_key_is_described():
+    """docs/campaigns.md names every key that a spec may have, and every state that a cell may be in."""
+    from sampling.campaign.spec import Grid, Precision, Sampling, Work
+    from sampling.campaign.store import STATES
+
+    text = (ROOT / "docs" / "campaigns.md").read_text(encoding="utf-8")
+    for model in (Grid, Sampling, Precision, Work):
+        for name, field in model.model_fields.items():
+            key = field.alias or name
+            assert f"`{key}`" in text or f"[{model.__name__.lower()}.{key}." in text, key
+    for state in STATES:
+        assert state in text
