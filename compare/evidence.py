@@ -29,8 +29,8 @@ class Ladder:
 
     Gauss-Legendre in x = log(1 + c beta), c = l_max/lambda1 from the largest eigenvalue of K: linear in beta where no mode has been
     learned, so that the range reaches beta = 0, and log beta where all have. A mode l adds l/(1 + beta l) and its powers to the
-    integrand, with its pole at beta = -1/l: in x it lies pi or more from the real axis for every l <= c, whatever the spread of the
-    spectrum, so the error falls geometrically with n.
+    integrand, with its pole at beta = -1/l: in x it lies pi from the real axis for every l < c, whatever the spread of the spectrum
+    (Q above 1 can push it to x < 0, still outside the range), so the error falls geometrically with n.
     """
 
     T: np.ndarray
