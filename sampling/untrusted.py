@@ -95,8 +95,8 @@ def check_run(run: Run) -> None:
     for table, wanted in ((manifest, MANIFEST), (manifest["problem"], PROBLEM)):
         for key, kinds in wanted.items():
             # What is said must be of its type; who needs what is not said, says so.
-            value = table.get(key)
-            if value is not None and (not isinstance(value, kinds) or isinstance(value, bool)):
+            told: Any = table.get(key)
+            if told is not None and (not isinstance(told, kinds) or isinstance(told, bool)):
                 raise ValueError(f"its manifest has no proper {key!r}")
     numbers = [*manifest.get("acceptance", []), *manifest.get("seconds", {}).values()]
     if not all(isinstance(one, int | float) for one in numbers):

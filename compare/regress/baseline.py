@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from data.problem import Dataset, Problem
 
 FORMAT = 1
 LARGEST = 16_000_000  # bytes
+NAME = re.compile(r"[A-Za-z0-9_<>=,. -]{1,60}")  # it is printed, and shown beside progress
 ARRAYS = ("X", "y", "classes", "X_test", "y_test", "classes_test")
 DEFAULT = Path(__file__).parents[2] / "reports" / "regression-baseline" / "baseline.json"
 
@@ -171,7 +173,9 @@ def _dataset(value: Any, where: str) -> Dataset:
 
 def _cell(value: Any, data: dict[str, Dataset], where: str) -> Reference:
     cell = _object(value, where)
-    name = str(cell.get("name"))
+    name = cell.get("name")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InputError(f"{where}: a cell's name is some plain words; it is {ascii(name)[:80]}")
     where = f"{where}: cell {name!r}"
     key = cell.get("data")
     if key not in data:

@@ -101,15 +101,15 @@ def mean_row(cell: str, kind: str, name: str, old: Measured, new: Measured, dof:
 
     Where neither side varies, arithmetic decides.
     """
+    if not (math.isfinite(new.mean) and math.isfinite(new.se)):
+        note = "the new value or its error is not finite"
+        return Row(cell, kind, name, old.mean, new.mean, old.se, new.se, math.nan, 0.0, dof, True, note=note)
     se = math.hypot(old.se, new.se)
-    size = max(abs(old.mean), abs(new.mean) if math.isfinite(new.mean) else 0.0)
+    size = max(abs(old.mean), abs(new.mean))
     if se <= ROUNDING * size or se == 0:
         return deterministic(cell, kind, name, old.mean, new.mean, scale=size, note="does not vary")
     z = (new.mean - old.mean) / se
-    row = Row(cell, kind, name, old.mean, new.mean, old.se, new.se, z, 2.0 * float(student.sf(abs(z), dof)), dof)
-    if not math.isfinite(z):
-        return replace(row, p=0.0, changed=True, note="the new value or its error is not finite")
-    return row
+    return Row(cell, kind, name, old.mean, new.mean, old.se, new.se, z, 2.0 * float(student.sf(abs(z), dof)), dof)
 
 
 def measured_rows(cell: str, old: Mapping[str, Measured], new: Mapping[str, Measured]) -> list[Row]:

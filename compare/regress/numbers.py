@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sampling.run import Run
     from theory import Prediction
 
+# A fixed list: what a run learns to record beside these is no change.
+SCALARS = ("d2", "d2_labels", "Q", "fbar_a", "residual", "loglik", "norm_w")
 LEVEL4_DRAWS, LEVEL4_BLOCK, LEVEL4_SEED = 32_768, 512, 0
 PROBE = 6
 
@@ -103,6 +105,7 @@ def measured_numbers(run: Run, problem: Problem) -> dict[str, Measured]:
     found = {
         name: Measured.of(means, length, measurement.quantities[name].ess)
         for name, means in measurement.chain_means.items()
+        if name in SCALARS
     }
     ww = run.sums["ww" if run.biased else "ww_stein"]
     for name, d in directions(problem).items():

@@ -114,8 +114,13 @@ def regress(
     Theory, level 4 and chains run on the data that the baseline stores, and the data package's own are compared with them: a
     changed loader is one row, not a changed everything. Raises InputError for an unknown cell or sampler.
     """
+    from sampling import samplers
+
     begun = time.monotonic()
     chosen = _chosen(baseline, cells)
+    _seed(FRESH_SALT, seed, 0)
+    if sampler not in samplers():
+        raise InputError(f"sampler = {sampler!r} is unknown ({', '.join(samplers())})")
     told = stage or (lambda name, at, of: lambda event: None)
     rows = _data_rows(baseline, {one.data for one in chosen})
     for at, cell in enumerate(chosen, 1):
