@@ -237,6 +237,22 @@ def report(
     )
 
 
+@app.command(epilog="Example: [bold]saddlecheck campaign collect REPORT1 REPORT2 --out DIR[/bold]")
+def collect(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders that `saddlecheck verify` wrote.")],
+    out: Annotated[Path, typer.Option("--out", help="Where index.html, its tables and its figures go.")],
+    title: Annotated[str, typer.Option("--title", help="Title of the page.")] = "Reports",
+    quiet: flags.Quiet = False,
+) -> None:
+    """One page over several reports of `verify`: outcomes, error of Eq. (4), peaks, every cell, with links to the reports."""
+    from compare.report.collect import collect_folders
+    from compare.terminal import Progress
+
+    with Progress(quiet=quiet) as progress:
+        page = collect_folders(folders, out, title=title, stage=progress.stage)
+    print(f"Page: {page}")
+
+
 @app.command(epilog="Example: [bold]saddlecheck campaign export DIR cells.parquet --theory[/bold]")
 def export(
     folder: Folder,

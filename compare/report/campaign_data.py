@@ -126,7 +126,7 @@ def usable(cells: pd.DataFrame) -> pd.DataFrame:
 def shares(cells: pd.DataFrame) -> pd.DataFrame:
     """The error of Eq. (4), part by part, for each data set and kind of labels, from converged cells.
 
-    of_effect_PART  sum of the part over the cells / sum of the effects;  of_error_PART  the same over the sum of the totals, NaN
+    of_effect_PART  sum of the part over the cells / sum of |effect|;  of_error_PART  the same over the sum of the totals, NaN
     where the total is not told from 0 (TOLD standard errors);  largest_PART  in how many cells the part is the largest.
     Errors: measurements of different cells are independent; the first-order-exact level shares its draws between the cells of a
     group, so its errors add up linearly there and in quadrature between groups.
@@ -145,32 +145,33 @@ def shares(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _pooled(some: pd.DataFrame) -> dict[str, Any]:
     """The sums of `shares` over some cells."""
-    effect, total = some["effect"].sum(), some["budget_total"].sum()
-    noise = math.sqrt((some["measured_se"] ** 2).sum())  # of both: they move one to one with what was measured
+    sign, se = np.sign(some["effect"].to_numpy()), some["measured_se"].to_numpy()
+    size, total = float(some["effect"].abs().sum()), float(some["budget_total"].sum())
+    noise = math.sqrt(float((se**2).sum()))
     closure_se = some.groupby("group")["budget_gaussian_closure_se"].sum()
     theory = math.sqrt(float((closure_se**2).sum()))
+
+    def over(value: float, by: float, moves: float, turns: Any, own: float = 0.0) -> tuple[float, float]:
+        """value/by and its error: with each cell's noise value moves by `moves` and by by `turns`; `own` is an error of value alone."""
+        if by == 0 or not math.isfinite(value):
+            return math.nan, math.nan
+        ratio = value / by
+        return ratio, math.hypot(math.sqrt(float((((moves - ratio * turns) * se) ** 2).sum())), own) / abs(by)
+
     row: dict[str, Any] = {"cells": len(some), "total": total, "total_se": noise}
-    row["of_effect"], row["of_effect_se"] = _ratio(total, effect, noise, 0.0, 1.0)
-    told = abs(total) > TOLD * noise
+    row["of_effect"], row["of_effect_se"] = over(total, size, 1.0, sign)
     for name in PARTS:
         part = some[f"budget_{name}"]
-        value = part.sum(min_count=len(part)) if name != "remainder" else part.sum()
+        value = float(part.sum() if name == "remainder" else part.sum(min_count=len(part)))
         own = theory if name in ("gaussian_closure", "remainder") else 0.0
         moves = 1.0 if name == "remainder" else 0.0
-        row[f"of_effect_{name}"], row[f"of_effect_{name}_se"] = _ratio(value, effect, noise, own, moves)
-        share = _ratio(value, total, noise, own, moves) if told else (math.nan, math.nan)
+        row[f"of_effect_{name}"], row[f"of_effect_{name}_se"] = over(value, size, moves, sign, own)
+        told = abs(total) > TOLD * noise
+        share = over(value, total, moves, 1.0, own) if told else (math.nan, math.nan)
         row[f"of_error_{name}"], row[f"of_error_{name}_se"] = share
     sizes = some[[f"budget_{name}" for name in PARTS]].abs()
     first = sizes.fillna(-1.0).to_numpy().argmax(1)
     return row | {f"largest_{name}": int((first == at).sum()) for at, name in enumerate(PARTS)}
-
-
-def _ratio(value: float, over: float, noise: float, own: float, moves: float) -> tuple[float, float]:
-    """value/over and its error: `noise` of `over`, with which value moves (1) or not (0), and an error `own` of value alone."""
-    if over == 0 or not math.isfinite(value):
-        return math.nan, math.nan
-    ratio = value / over
-    return ratio, math.hypot((moves - ratio) * noise, own) / abs(over)
 
 
 def without_verdict(cells: pd.DataFrame) -> pd.DataFrame:

@@ -146,7 +146,7 @@ def error_parts(shares: pd.DataFrame) -> Figure | None:
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", visible=False)
         ax.invert_yaxis()
-        ax.set_xlabel("contribution to measured − Eq. (4), % of the effect")
+        ax.set_xlabel("contribution to measured − Eq. (4), % of the size of the effect")
         figure.legend(loc="outside lower center", ncols=3)
 
     told = "; ".join(
@@ -162,8 +162,8 @@ def error_parts(shares: pd.DataFrame) -> Figure | None:
         "Where the error of Eq. (4) comes from",
         (6.8, 0.165 * step * len(shares) + 1.3),
         paint,
-        "Each part summed over the converged cells of a data set, over the sum of their effects, with one standard error; the parts add "
-        "up to the black diamond, the whole error.",
+        "Each part summed over the converged cells of a data set, over the sum of the sizes of their effects, with one "
+        "standard error; the parts add up to the black diamond, the whole error.",
         f"Parts of the error of Eq. (4), relative to the effect. {told}.",
     )
 
@@ -177,7 +177,9 @@ def delta1(cells: pd.DataFrame) -> Figure | None:
     some = converged[converged["effect"].abs() > TOLD * converged["measured_se"]]
     if some.empty:
         return None
-    share = -100 * some["share_delta1_dropped"]
+    share = (
+        100 * some["share_delta1_dropped"].abs()
+    )  # Delta1 is positive; with random labels the effect can have either sign
     error = 100 * some["share_delta1_dropped_se"]
     sets = list(dict.fromkeys(zip(some["data"], some["labels"], strict=True)))
     if len(sets) > len(KINDS):
@@ -211,20 +213,21 @@ def delta1(cells: pd.DataFrame) -> Figure | None:
             ax.set_xscale("log")
             ax.set_xlabel(words)
         for ax in axes:
-            ax.axhline(0, color="#555555", linewidth=0.8)
+            ax.set_yscale("log")
+        axes[0].yaxis.set_major_formatter(lambda value, _at: f"{value:g}")
         loads = sorted(some["alpha"].unique())
         if len(loads) <= 8:
             axes[1].set_xticks(loads, [f"{value:.3g}" for value in loads])
         axes[1].xaxis.set_minor_locator(_no_ticks())
         axes[2].set_xticks(range(len(sets)), names, rotation=30, ha="right", fontsize=7.5)
         axes[2].set_xlabel("data set, labels")
-        axes[0].set_ylabel("Δ₁, % of the effect")
+        axes[0].set_ylabel("Δ₁, % of the size of the effect")
         handles, words_ = axes[0].get_legend_handles_labels()
         figure.legend(handles, words_, loc="outside lower center", ncols=3)
 
     left_out = len(converged) - len(some)
     more = (
-        f" {left_out} cells whose effect is not told from 0 by {TOLD:g} standard errors are left out."
+        f" Left out, as their effect is not told from 0 by {TOLD:g} standard errors: {left_out} of {len(converged)} cells."
         if left_out
         else ""
     )
@@ -240,7 +243,7 @@ def delta1(cells: pd.DataFrame) -> Figure | None:
         "Δ₁, relative to the effect",
         (10.4, 4.1),
         paint,
-        "The term that Eq. (4) drops, at the saddle point, over measured ⟨D²⟩ minus the prior's; one mark a cell with the error that the "
+        "The term that Eq. (4) drops, at the saddle point, over |measured ⟨D²⟩ − the prior's|; one mark a cell with the error that the "
         f"measured effect brings, lines and bars through the medians; data sets stand side by "
         f"side at each T and α. At most {POINTS} marks are drawn.{more}",
         f"Δ₁ as a share of the effect, against T, α and data set. {told}.",

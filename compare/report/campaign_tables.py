@@ -80,9 +80,11 @@ def shares(table: pd.DataFrame) -> Shown:
         ("data set", ""),
         ("labels", "true; random: a seeded permutation, the control; zero"),
         ("cells", "converged ones"),
-        ("measured − Eq. (4)", "sum over the cells, relative to the sum of the effects"),
+        ("measured − Eq. (4)", "sum over the cells, relative to the sum of the sizes of the effects"),
     ]
-    columns += [(label(name), "% of the effect; below it the share of the error of Eq. (4)") for name in PARTS]
+    columns += [
+        (label(name), "% of the size of the effect; below it the share of the error of Eq. (4)") for name in PARTS
+    ]
     columns += [("largest in", "cells in which each part is the largest")]
     rows = []
     for _, row in table.iterrows():
@@ -185,7 +187,7 @@ def all_cells(cells: pd.DataFrame) -> Shown:
     """One row a cell: the problem, what was measured, every level with its outcome, the budget, convergence, the group's page."""
     levels = [name for name in TESTED if cells[name].notna().any()]
     several = {name: cells[name].nunique() > 1 for name in ("classes", "subset_seed", "sampler", "labels")}
-    columns = [("data set", "")]
+    columns = [("data set", ""), ("page", "the report of the cell's group, with its full provenance")]
     columns += [("classes", "which classes are told apart")] if several["classes"] else []
     columns += [("labels", "true; random: a seeded permutation, the control; zero")]
     columns += [("subset", "seed of the subset of patterns")] if several["subset_seed"] else []
@@ -202,12 +204,12 @@ def all_cells(cells: pd.DataFrame) -> Shown:
         ("ESS", "effective draws of D², bulk"),
         ("R̂", "of D²; 1 is agreement of the chains"),
         ("state", ""),
-        ("page", ""),
     ]
     titles = [title for title, _ in columns]
     rows = []
     for row in cells.to_dict(orient="records"):
-        shown = [Cell(row["data"])]
+        address = link(row["page"])
+        shown = [Cell(row["data"]), Cell("report", None, "", "", address) if address else Cell("–")]
         shown += [Cell(row["classes"] or "–")] if several["classes"] else []
         shown += [Cell(row["labels"])]
         shown += [_count(row["subset_seed"])] if several["subset_seed"] else []
@@ -222,8 +224,6 @@ def all_cells(cells: pd.DataFrame) -> Shown:
             Cell(f"{rhat:.4f}" if math.isfinite(rhat) else "–", _or_none(rhat), "num"),
         ]
         shown.append(_state(row))
-        address = link(row["page"])
-        shown.append(Cell("report", None, "", "", address) if address else Cell("–"))
         rows.append(shown)
     filters = tuple(
         titles.index(one) for one in ("data set", "classes", "labels", "sampler", "T", "α", "state") if one in titles

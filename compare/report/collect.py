@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from data.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from compare.result import Report
+    from compare.verify import Stage
 
 
 def cell_rows(name: str, page: str, report: Report) -> Iterator[dict[str, Any]]:
@@ -69,3 +74,43 @@ def collect(reports: Mapping[str, tuple[str, Report]]) -> tuple[pd.DataFrame, pd
     cells = [row for name, (page, report) in reports.items() for row in cell_rows(name, page, report)]
     peaks = [row for name, (page, report) in reports.items() for row in peak_rows(name, page, report)]
     return pd.DataFrame(cells), pd.DataFrame(peaks)
+
+
+def collect_folders(
+    folders: Sequence[str | Path], out: str | Path, *, title: str = "Reports", stage: Stage | None = None
+) -> Path:
+    """One page, with its tables and figures, over folders that `saddlecheck verify` wrote; returns its path.
+
+    Theory, budget and verdicts are computed anew from the stored runs; a folder without its report.html gets one. Raises InputError
+    where a folder is given twice, holds no runs, or one of them is damaged.
+    """
+    from compare.report.campaign_page import write_campaign_page
+    from compare.result import PAGE
+    from compare.verify import reread
+
+    out = Path(out)
+    places = [Path(folder).resolve() for folder in folders]
+    if len(set(places)) < len(places):
+        raise InputError("a folder is given twice: name each once")
+    names = _names(places)
+    reports: dict[str, tuple[str, Report]] = {}
+    for place, name in zip(places, names, strict=True):
+        report = reread(place, stage=stage)
+        if not (place / PAGE).is_file():
+            report.write(place)
+        reports[name] = (Path(os.path.relpath(place / PAGE, out.resolve())).as_posix(), report)
+    cells, peaks = collect(reports)
+    margins = {report.margin for _, report in reports.values()}
+    if len(margins) > 1:
+        raise InputError(f"the reports were made with different margins, {sorted(margins)}: make them anew with one")
+    return write_campaign_page(cells, out, peaks=peaks, title=title, margin=margins.pop())
+
+
+def _names(places: Sequence[Path]) -> list[str]:
+    """The folders' own names, with as much of the path before them as tells them apart."""
+    depth = 1
+    while True:
+        names = ["/".join(place.parts[-depth:]) for place in places]
+        if len(set(names)) == len(names):
+            return names
+        depth += 1

@@ -113,7 +113,7 @@ def equations() -> list[Equation]:
             r"\bar f(x) = \frac{\bar Q}{λ_1} K_x^{⊤} u , \quad ⟨(y − f(x))^2⟩ = (y − \bar f(x))^2 + \frac{\bar Q}{λ_1} "
             r"( K_{x x} − \frac{\bar Q}{λ_1} K_x^{⊤} {\tilde K}^{−1} K_x )",
             "fbar(x) = (Q/lambda1) K_x^T u; <(y - f)^2> = (y - fbar)^2 + (Q/lambda1)(K_xx - (Q/lambda1) K_x^T K~^-1 K_x)",
-            "Mean output, and error, on a pattern x: the Gaussian process whose kernel is scaled by Q̄. K_x is the kernel between x and "
+            "Mean output, and error, on a pattern x: the Gaussian process whose kernel is scaled by Q̄. Kₓ is the kernel between x and "
             "the training patterns.",
         ),
         _equation(

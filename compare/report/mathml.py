@@ -7,6 +7,7 @@ import re
 
 OPERATORS = set("=+−-·×/()[]{}|,;:⟨⟩≈∝∈∘≥≤<>~→∼")
 FUNCTIONS = {"log", "det", "exp", "Cov", "E"}
+ACCENTS = {"bar": "\u0304", "tilde": "\u0303", "dot": "\u0307"}
 THIN = '<mspace width="0.17em"/>'
 
 _TOKEN = re.compile(r"\s+|\\text\{[^}]*\}|[A-Za-z]+|\d+(?:\.\d+)?|.")
@@ -20,6 +21,7 @@ def _atom(token: str) -> str:
         return f'<mrow>{THIN}<mi mathvariant="normal">{token}</mi>{THIN}</mrow>'
     if token in OPERATORS or token in "∑∏":
         stretchy = ' stretchy="false"' if token in "()[]|⟨⟩{}" else ""
+        stretchy += ' lspace="0" rspace="0"' if token == "|" else ""
         return f"<mo{stretchy}>{html.escape(token)}</mo>"
     return f"<mi>{html.escape(token)}</mi>"
 
@@ -59,15 +61,24 @@ class _Reader:
             if command == "frac":
                 above, below = self.group(), self.group()
                 return f"<mfrac>{above}{below}</mfrac>"
-            if command in ("bar", "tilde", "dot"):
-                mark = {"bar": "¯", "tilde": "˜", "dot": "˙"}[command]
-                return f'<mover accent="true">{self.group()}<mo stretchy="false">{mark}</mo></mover>'
+            if command in ACCENTS:
+                return self.accented(ACCENTS[command])
             if command == "quad":
                 return '<mspace width="1em"/>'
             if command == "bold":
                 return f'<mn mathvariant="bold">{self.take()}</mn>'
             raise ValueError(f"unknown command \\{command} in an equation")
         return self.group()
+
+    def accented(self, mark: str) -> str:
+        """A letter with a combining mark, which text layout places well in every font; accents of MathML collide without a maths font."""
+        braced = self.peek() == "{"
+        if braced:
+            self.take()
+        letter = self.take()
+        if len(letter) != 1 or not letter.isalpha() or (braced and self.take() != "}"):
+            raise ValueError("an accent stands over one letter")
+        return f'<mrow><mi style="font: italic 1em serif">{letter}{mark}</mi><mspace width="0.12em"/></mrow>'
 
     def row(self) -> str:
         """Everything up to the end or to the brace that closes this group."""
