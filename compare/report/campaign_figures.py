@@ -15,7 +15,7 @@ from compare.report.wording import COLOURS, label, number, percent
 if TYPE_CHECKING:
     import pandas as pd
 
-PANELS = 16  # curves drawn; the page of each group has its own figure
+PANELS = 12  # curves drawn; the page of each group has its own figure
 POINTS = 400  # points drawn in one panel
 KINDS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#B87A00", "#2B93CC", "#767676", "#111111"]
 SHAPES = "os^Dv<>P"
