@@ -175,6 +175,18 @@ def judge(rows: Iterable[Row], false_alarm: float = FALSE_ALARM) -> list[Row]:
     return out
 
 
+def confirmed(rows: Iterable[Row], again: Iterable[Row]) -> list[Row]:
+    """The rows, where those that were made again by other chains, and did not change then, no longer count as changed."""
+    second = {(row.cell, row.kind, row.name): row for row in again}
+    out = []
+    for row in rows:
+        other = second.get((row.cell, row.kind, row.name))
+        if row.changed and other is not None and not other.changed:
+            row = replace(row, changed=False, note=f"not confirmed by other chains, z = {other.z:.1f}")
+        out.append(row)
+    return out
+
+
 def detectable(level: float, dof: float, power: float = POWER) -> float:
     """Shift in standard errors that a two-sided test at `level` finds with probability `power` (noncentral t)."""
     threshold = float(student.isf(level / 2.0, dof))

@@ -246,6 +246,21 @@ def test_the_stated_power_is_the_power():
         assert 1e-4 < binom.cdf(found, n, judge.POWER) < 1 - 1e-4
 
 
+def test_what_other_chains_do_not_confirm_is_no_change_and_says_so():
+    old, far = {"d2": Measured(1.0, 0.01, 64, 3000), "Q": Measured(1.0, 0.01, 64, 3000)}, Measured(2.0, 0.01, 32, 400)
+    near = Measured(1.0, 0.01, 32, 400)
+    first = judge.judge(judge.measured_rows("cell", old, {"d2": far, "Q": far}))
+    again = judge.judge(judge.measured_rows("cell", old, {"d2": far, "Q": near}))
+    assert [row.changed for row in first] == [True, True]
+    rows = judge.confirmed(first, again)
+    assert [row.changed for row in rows] == [True, False]
+    assert "not confirmed" in rows[1].note
+    # other cells, and kinds that chains do not make, are left as they are
+    theory = judge.theory_rows("cell", {"d2": 1.0}, {"d2": 2.0})
+    assert judge.confirmed(theory, again)[0].changed
+    assert judge.confirmed(judge.judge(judge.measured_rows("other", old, {"Q": far, "d2": far})), again)[1].changed
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_what_is_not_finite_is_a_change(value):
     old = Measured(1.0, 0.1, 64, 3000)
