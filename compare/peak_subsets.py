@@ -126,7 +126,7 @@ def _gap(d2: np.ndarray, se: np.ndarray, here: int, end: int) -> RandomEffects:
 def _above(one: RandomEffects, bound: float = 0.0) -> float:
     """One-sided p of mean > bound."""
     if one.se <= 0:
-        return 0.0 if one.mean > bound else 1.0
+        return 0.5 - 0.5 * float(np.sign(one.mean - bound))
     return float(student.sf((one.mean - bound) / one.se, one.n - 1))
 
 
