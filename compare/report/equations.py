@@ -135,7 +135,10 @@ def symbols() -> list[tuple[str, str]]:
     return [
         (inline(r"P , N_0 , N_1", "P, N0, N1"), "numbers of patterns, of inputs, and of hidden units"),
         (inline(r"α = P/N_1", "alpha = P/N1"), "load; the infinite-width limit is α → 0"),
-        (inline(r"X , y", "X, y"), "patterns (one a row) and the labels that the network is trained on"),
+        (
+            inline(r"X , x , y", "X, x, y"),
+            "patterns (one a row), one of them, and the labels that the network is trained on",
+        ),
         (inline(r"w , v", "w, v"), "hidden and readout weights"),
         (inline(r"λ_0 , λ_1", "lambda0, lambda1"), "precisions (inverse variances) of their Gaussian priors"),
         (inline(r"T", "T"), "temperature of the likelihood"),
@@ -180,6 +183,11 @@ def symbols() -> list[tuple[str, str]]:
             "prior part "
             "is common to all levels and would hide them",
         ),
+        (
+            inline(r"p , N(y ; 0 , \tilde K)", "p, N(y; 0, K-tilde)"),
+            "a probability density; that of a Gaussian with mean and covariance",
+        ),
+        (inline(r"∇", "gradient"), "gradient with respect to the sampled variables"),
         (inline(r"δ_{h k}", "delta_hk"), "1 where h = k, else 0"),
         (inline(r"z", "z"), "a difference in units of its standard error"),
         (

@@ -168,6 +168,43 @@ def test_provenance_is_complete(html, job):
         assert text in html, text
 
 
+def test_every_method_used_is_cited_and_no_other(html, job):
+    """hmc's integrator, the tests and the peak, with the paper; MBAR where a curve was reweighted; no other sampler."""
+    cited = html[html.index('id="cite"') :]
+    assert ("Shirts" in cited) == any(row["method"] == "mbar" for row in job[2]["peak"])
+    for text in (
+        "2508.20989",
+        "McLachlan",
+        "Blanes",
+        "Vehtari",
+        "Schuirmann",
+        "Student",
+        "F test",
+        "Hotelling",
+        "York",
+        "Berger",
+    ):
+        assert text in cited, text
+    assert "Tweedie" not in cited
+
+
+def test_every_symbol_of_the_equations_is_explained_once():
+    """In the list of symbols, or in the words of the one equation that defines it."""
+    from compare.report.equations import equations, symbols
+
+    def letters(math):
+        return set(re.findall(r"<mi[^>]*>([^<]+)</mi>", math))
+
+    listed = [name for name, _ in symbols()]
+    assert len(set(listed)) == len(listed)
+    known = set().union(*map(letters, listed))
+    functions = {"log", "exp", "det", "diag"}
+    for one in equations():
+        for letter in letters(one.math) - known - functions:
+            assert letter in one.words, (one.title, letter)
+    assert "K\u0307" in known  # an accent makes another symbol
+
+
 def test_files_beside_the_page_hold_the_same_tables(job, again):
     folder, _, printed = job
     for name in (
@@ -186,7 +223,10 @@ def test_files_beside_the_page_hold_the_same_tables(job, again):
         csv = pd.read_csv(folder / "tables" / f"{name}.csv")
         assert list(csv.columns) == list(parquet.columns)
         assert len(csv) == len(parquet)
-    assert {path.stem for path in (folder / "figures").glob("*.svg")} == {"distance", "budget", "weights", "chains"}
+    for suffix in ("svg", "pdf"):
+        found = {path.stem for path in (folder / "figures").glob(f"*.{suffix}")}
+        assert found == {"distance", "budget", "weights", "chains"}
+    assert all(path.read_bytes().startswith(b"%PDF") for path in (folder / "figures").glob("*.pdf"))
     import json
 
     assert json.loads((folder / "report.json").read_text()) == printed
