@@ -147,7 +147,10 @@ class Sampling(Model):
     warmup: Annotated[int, Field(strict=True, ge=0, le=10**7)] | None = None
     draws: Count | None = Field(default=None, description="exactly so many a chain, in place of a precision")
     thin: Count = 1
-    starts: Annotated[tuple[Literal["prior", "aligned", "zero"], ...], Some] = ("prior", "aligned")
+    starts: Annotated[tuple[Literal["prior", "aligned", "zero", "hot", "cold", "teacher"], ...], Some] = (
+        "prior",
+        "aligned",
+    )
     dtype: Literal["float64", "float32"] = "float64"
     reweight: tuple[Positive, ...] = Field(
         default=(), description="temperatures at which log-likelihoods are recorded, for curves between the cells"
