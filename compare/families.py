@@ -135,12 +135,12 @@ def hotelling(chains: np.ndarray, predicted: np.ndarray) -> Hotelling:
 
 
 def p_values(chains: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """(n,) two-sided p-values of single components: Student's t over the C chain means."""
+    """(n,) two-sided p-values of single components: Student's t over the C chain means; NaN where a value is NaN."""
     chains = np.asarray(chains, dtype=np.float64)
     count = len(chains)
     se = chains.std(0, ddof=1) / math.sqrt(count)
     gap = abs(chains.mean(0) - predicted)
-    t = np.divide(gap, se, out=np.where(gap > 0, np.inf, 0.0), where=se > 0)
+    t = np.divide(gap, se, out=np.where(gap > 0, np.inf, gap), where=se > 0)  # 0 where there is no gap, NaN stays NaN
     return 2.0 * t_distribution.sf(t, count - 1)
 
 

@@ -83,10 +83,11 @@ def estimate(values: np.ndarray) -> Estimate:
 def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -> Diagnosis:
     """Whether a run may carry a verdict.
 
-    Inconclusive when, for any of D^2, Q, residual, log-likelihood: R-hat > rhat_limit; bulk or tail ESS < min_ess; the spread of
-    the chain means is larger, or smaller, than the autocorrelation within chains allows (F test of `agreement.spread_p`, false-alarm
-    rate 1e-3 over all scalars and both sides); or the kinds of start disagree (t test for each pair on the error from within
-    chains, 1e-3 over all pairs and scalars). A single chain is never accepted, nor is a run with more than 1% NaN energies.
+    Inconclusive when, for any of D^2, Q, residual, log-likelihood: R-hat > rhat_limit; bulk or tail ESS < min_ess; it never
+    changes; the spread of the chain means is larger, or smaller, than the autocorrelation within chains allows (F test of
+    `agreement.spread_p`, false-alarm rate 1e-3 over all scalars and both sides); or the kinds of start disagree (t test for each
+    pair on the error from within chains, 1e-3 over all pairs and scalars). A single chain is never accepted, nor is a run with
+    a value that is not finite in any series, or with more than 1% NaN energies.
     """
     reasons: list[str] = []
     table = {name: estimate(value) for name, value in run.series.items() if value.ndim == 2}
@@ -95,13 +96,18 @@ def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -
     for name in GATES:
         one = table[name]
         if not np.isfinite(run.series[name]).all():
-            reasons.append(f"{name} holds values that are not finite")
+            continue  # said below
+        if one.sd == 0.0 and run.draws > 1:
+            reasons.append(f"{name} never changes: the chains stand still")
             continue
         if run.chains >= 2 and not one.rhat <= rhat_limit:
             reasons.append(f"R-hat of {name} is {one.rhat:.3f} > {rhat_limit}")
         if not min(one.ess_bulk, one.ess_tail) >= min_ess:
             least = min(one.ess_bulk, one.ess_tail)
             reasons.append(f"effective draws of {name}: {least:.0f} < {min_ess:.0f}")
+    for name, values in run.series.items():
+        if not np.isfinite(values).all():
+            reasons.append(f"{name} holds values that are not finite")
     reasons += _spread_clash(run) + _starts_clash(run)
     nan_share = float(run.manifest.get("nan_share", 0.0))
     if nan_share > 0.01:
