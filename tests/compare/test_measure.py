@@ -6,6 +6,7 @@ from tests_support import synthetic
 
 from compare.measure import Measurement, correction
 from compare.verdict import decide, equivalence
+from compare.weight_estimate import WeightEstimate
 from sampling.diagnostics import Diagnosis
 
 
@@ -128,3 +129,26 @@ def test_y_zero_leaves_delta1_alone():
     assert (found.delta2.value, found.delta2.se) == (0.0, 0.0)
     assert found.delta1(12.0).value == 12.0 - found.d2.mean
     assert found.delta1(12.0).se == pytest.approx(found.d2.se)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("activation", "T", "least"), [("erf", 1.0, 3.0), ("linear", 10.0, 30.0)])
+def test_control_variates_cut_the_error_of_d2_on_digits(activation, T, least):
+    """P = N1 = 100: the same draws with and without them. The ratio of two errors of 16 chains x 250 draws is known to a few per
+    cent, and the error between chains, which knows nothing of autocorrelation, must have shrunk as well."""
+    import sampling
+    from data.problem import Problem
+    from data.registry import load
+
+    problem = Problem(load("digits", classes="even/odd", P=100), 100, T, activation=activation)
+    run = sampling.run(problem, chains=16, warmup=150, draws=250)
+    found = Measurement.of(run)
+    assert found.d2.reduced
+    assert found.d2.reduction > least
+    between = found.chain_means["d2"].std(ddof=1) / run.series["d2"].mean(1).std(ddof=1)
+    assert 1 / between > 0.6 * least  # two spreads of 16 chains: each is known to 18%
+    for name in ("Q", "fbar_a"):
+        assert found.quantities[name].reduction >= 1.0
+    weights = WeightEstimate.of(run)
+    assert weights.reduced
+    assert weights.reduction > 3.0
