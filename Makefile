@@ -9,7 +9,7 @@ OUT ?= saddlecheck-report
 # The first of these that runs and is new enough makes the environment; 3.11 is what constraints.txt was tested with.
 PYTHONS := python3.11 python3.12 python3.13 python3 python
 
-.PHONY: verify test slow bench lint clean
+.PHONY: verify test slow bench lint docs clean
 
 verify: $(STAMP)  ## the main job: theory, chains, budget, verdict and report on real data
 	$(VENV)/bin/saddlecheck verify --out $(OUT)
@@ -28,6 +28,9 @@ lint: $(STAMP)  ## style, format and types
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy data theory sampling compare
 
+docs: $(STAMP)  ## guide and API reference as HTML in docs/_build; warnings are errors
+	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build
+
 # torch first and alone: a bare requirement of another package would pull a CUDA build of several GB.
 $(STAMP): pyproject.toml constraints.txt
 	@for name in $(PYTHONS); do \
@@ -41,7 +44,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "error: $$python cannot make a virtual environment; install its venv module (Debian: python3-venv) and run make again" >&2; exit 2; \
 	fi
 	$(PY) -m pip install -q "$$(grep '^torch==' constraints.txt)"
-	$(PY) -m pip install -q -c constraints.txt -e ".[test,lint]"
+	$(PY) -m pip install -q -c constraints.txt -e ".[test,lint,docs]"
 	@touch $@
 
 # The peers of the benchmarks; deepbays without its dependencies, which are ours already.

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from compare import bias_cli, evidence_cli, flags, options
+from compare import bias_cli, evidence_cli, figures_cli, flags, options
 from compare.campaign_cli import app as campaign_app
 from compare.regress import command as regression
 from data.errors import InputError
@@ -427,8 +427,9 @@ def list_data(json: flags.Json = False) -> None:
     print("Or give --data the path of an .npz with X (patterns, inputs), y (+1 and -1), and optionally classes.")
 
 
-app.command(name="evidence", epilog=evidence_cli.EPILOG)(evidence_cli.evidence)
 app.command(name="bias", epilog=bias_cli.EPILOG)(bias_cli.bias)
+app.command(name="evidence", epilog=evidence_cli.EPILOG)(evidence_cli.evidence)
+app.command(name="figures", epilog=figures_cli.EPILOG)(figures_cli.figures)
 app.command(name="regress", epilog=regression.EPILOG)(regression.regress)
 
 
