@@ -70,7 +70,7 @@ def run(
     threads  CPU threads, default all that the process may use; chains are spread over them
     thin     steps between recorded draws
     checkpoint  path of a file written every `checkpoint_seconds`; where it exists the run goes on from it, and ends with exactly
-             the numbers of an uninterrupted run on the same machine. Ctrl-C writes it and raises Interrupted
+             the numbers of an uninterrupted run on the same machine. Ctrl-C writes it and raises Interrupted. nuts keeps none
     save     path at which the Run is stored before its checkpoint is removed, so that no kill can lose it
     temperatures  log-likelihoods at these T are recorded too (series loglik_T), for reweighting between them
     options  the sampler's own (its `build`), and density="joint" or "collapsed" for mala and langevin
@@ -101,9 +101,9 @@ def run(
     if target is not None and not 0 < target < 1:
         raise InputError(f"target = {target}: the relative standard error must lie between 0 and 1")
     if sampler == "nuts":
-        from sampling.reference import run_nuts
+        from sampling.nuts import run_nuts
 
-        found = run_nuts(problem, settings, draws=draws or 1000, progress=progress)
+        found = run_nuts(problem, settings, draws=draws or 1000, budget_seconds=budget_seconds, progress=progress)
         if save is not None:
             found.save(save)
         return found
@@ -281,6 +281,13 @@ class _Job:
                 f"{self.path} was written by a run with another problem or other settings; "
                 "resume with the same ones, or delete it to start again"
             )
+        try:
+            self._take(meta, arrays)
+        except (KeyError, ValueError, TypeError, IndexError, RuntimeError) as error:
+            raise InputError(f"{self.path}: not a whole checkpoint ({error!r}); delete it to start again") from error
+
+    def _take(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Everything that a checkpoint holds, put back."""
         device = self.settings.device
         stored = {n: torch.from_numpy(v.copy()).to(device) for n, v in files.section(arrays, "state").items()}
         self.kernel.load_state_dict(files.section(arrays, "kernel"))

@@ -198,10 +198,3 @@ def label_contrast(problem: Problem) -> np.ndarray | None:
     if len(set(signs)) < 2 or not problem.dataset.y.any() or (signs == problem.dataset.classes).all():
         return None
     return contrast(signs)
-
-
-def run_nuts(*args: Any, **options: Any) -> Any:
-    """`sampling.nuts.run_nuts`: NumPyro's NUTS on these densities."""
-    from sampling.nuts import run_nuts as run
-
-    return run(*args, **options)

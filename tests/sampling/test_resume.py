@@ -76,3 +76,21 @@ def test_nuts_says_that_it_cannot_resume(tmp_path):
     ) as stopped:
         sampling.run(problem(), "nuts", chains=2, warmup=30, draws=10, progress=interrupt, density="collapsed")
     assert "hmc" in str(stopped.value)
+
+
+@pytest.mark.parametrize("name", ["state.position", "kernel.counters", "store.kept", "accepts", "streams.each0"])
+def test_a_checkpoint_that_lacks_a_part_is_refused(name, tmp_path):
+    """Its key is right and its file whole, so only taking it apart shows it."""
+    from sampling import checkpoint
+
+    given = {"chains": 2, "warmup": 50, "draws": 60, "threads": 1}
+    path = tmp_path / "checkpoint.npz"
+    with pytest.raises(Stopped):
+        sampling.run(problem(), **given, checkpoint=path, checkpoint_seconds=0.0, progress=stopping("sample", 50))
+    meta, arrays = checkpoint.read(path)
+    if name not in arrays:  # the names of the store's parts are its own
+        name = next(key for key in arrays if key.startswith("store."))
+    del arrays[name]
+    checkpoint.write(path, {key: value for key, value in meta.items() if key != "format"}, arrays)
+    with pytest.raises(InputError, match="not a whole checkpoint"):
+        sampling.run(problem(), **given, checkpoint=path)
