@@ -68,7 +68,8 @@ class HMC:
         self.target, self.warmup, self.path = target, warmup, path
         self.may_be_single, self.single = kicks == "auto", False
         self.metric = PooledMetric(target.model.r, target.device)
-        self.step_size = StepSize(step, accept, largest=math.pi / 2)
+        # Never more than a quarter turn: a half turn gives -g, whose <D^2> is the same.
+        self.step_size = StepSize(step, accept, largest=math.pi / 2 / (len(self.KICKS) - 1))
         self.done = 0
         self.steps = self._steps()
         self.measuring = False

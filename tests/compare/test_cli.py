@@ -209,7 +209,7 @@ NPZ = {
         (["verify", "--dtype", "float16"], "float16"),
         (["verify", "--device", "abacus"], "abacus"),
         (["verify", "--margin", "2"], "margin"),
-        (["verify", "--starts", "hot"], "hot"),
+        (["verify", "--starts", "hott"], "hot"),
         (["verify", "--target", "-1"], "target"),
         (["verify", "--budget", "0"], "budget"),
         (["verify", "--draws", "-5"], "draws"),

@@ -107,15 +107,15 @@ def report():
     classes = np.where(np.arange(10) < 5, 1.0, -1.0)
     X = rng.normal(size=(10, 4)) + 0.4 * classes[:, None]
     dataset = Dataset(X, rng.permutation(classes), classes)
-    temperatures = np.geomspace(0.2, 10, 5)
+    temperatures = np.geomspace(0.5, 10, 5)
     problems = [Problem(dataset, N1=5, T=float(one)) for one in temperatures]
-    return compare.verify(problems, chains=8, draws=200, warmup=100, starts=("prior",), first_order=False)
+    return compare.verify(problems, chains=8, draws=400, warmup=100, starts=("prior",), first_order=False)
 
 
 def test_runs_record_what_reweighting_needs(report):
     run = report.cells[2].run
     assert len(run.manifest["temperatures"]) == 9, "the ladder and its midpoints"
-    assert run.series["loglik_T"].shape == (8, 200, 9)
+    assert run.series["loglik_T"].shape == (8, 400, 9)
     column = int(np.argmin(np.abs(np.log(np.array(run.manifest["temperatures"]) / report.cells[2].problem.T))))
     np.testing.assert_allclose(run.series["loglik_T"][..., column], run.series["loglik"], rtol=1e-8)
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampling.run import Run
+import sampling
+from data.problem import Dataset, Problem
 
 SCRIPT = """
 import gc, resource, sys
+from sampling.diagnostics import GATES
 from sampling.run import Run
 run = Run.load(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
@@ -32,8 +34,9 @@ print("alive")
 
 def test_a_run_that_does_not_fit(tmp_path: Path) -> None:
     pytest.importorskip("resource", reason="no file size limits on this system")
-    draws = np.random.default_rng(0).normal(size=(4, 2000))
-    run = Run({"d2": draws}, {"ww": draws[:, :1]}, np.eye(3), np.arange(2), ["prior"] * 4, {"seed": 1})
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    problem = Problem(Dataset(np.random.default_rng(0).normal(size=(4, 3)), y, y), 3, 1.0)
+    run = sampling.run(problem, chains=4, warmup=10, draws=400, threads=1)
     path = run.save(tmp_path / "run.nc")
     assert path.stat().st_size > 20_000
     done = subprocess.run([sys.executable, "-c", SCRIPT, str(path)], capture_output=True, text=True, check=False)
