@@ -43,4 +43,4 @@ def test_a_run_that_does_not_fit(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == ["OSError 27", "alive"], done.stderr[-2000:]
     assert done.returncode == 0
     assert [one.name for one in tmp_path.iterdir()] == ["run.nc"]
-    assert Run.load(path).checksum() == run.checksum()
+    assert sampling.Run.load(path).checksum() == run.checksum()
