@@ -152,7 +152,7 @@ CAUGHT = [
     ("lambdas swapped", "calibration", {}, 0.25),
     ("1/sqrt(N0) missing", "geweke", {}, 0.25),
     ("first-layer prior dropped", "geweke", {}, 0.25),
-    ("every proposal accepted", "geweke", {}, 0.25),
+    ("every proposal accepted", "geweke", {"accept": 0.5}, 0.25),
     ("rejections not counted", "linear", {"accept": 0.5}, 0.6),
 ]
 
