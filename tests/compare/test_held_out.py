@@ -27,7 +27,7 @@ def problem(activation="linear", **changes):
     )
 
 
-CHAINS = {"chains": 48, "draws": 80, "warmup": 60, "threads": 1, "first_order": False}
+CHAINS = {"chains": 48, "draws": 240, "warmup": 60, "threads": 1, "first_order": False}
 
 
 @pytest.fixture(scope="module")
