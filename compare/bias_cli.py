@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compare import flags
-from data.errors import InputError
+from compare.command import NOT_CONVERGED, emit, one_problem, stoppable
 
 if TYPE_CHECKING:
     import pandas
 
-    from compare.report.tables import Shown
+    from compare.report.shown import Shown
 
 EPILOG = (
     "Example: [bold]saddlecheck bias --P 20 --N1 10 --T 0.1[/bold]. The truth is an hmc run of the same problem; with --no-truth the "
@@ -50,19 +50,15 @@ def bias(
     quiet: flags.Quiet = False,
 ) -> None:
     """Unadjusted Langevin: its bias against the step size, and Richardson's extrapolation to step 0."""
-    values = dict(locals()) | {"T_points": None, "P_test": 0}
-    from compare.cli import NOT_CONVERGED, _emit, _problems, _stoppable
+    values = dict(locals())
     from compare.payload import cell_problem, plain
     from compare.terminal import Progress, print_table
     from sampling.bias import SCALARS, step_size_study
     from sampling.chains import run
     from sampling.diagnostics import assess
 
-    problems = _problems(values)
-    if len(problems) != 1:
-        raise InputError(f"bias studies one problem at a time: give one N1 and one T, not {len(problems)} pairs")
-    problem, exact, ok = problems[0], None, True
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    problem, exact, ok = one_problem(values, "bias"), None, True
+    with stoppable(), Progress(quiet=quiet) as progress:
         if truth:
             stage = progress.stage("truth, by hmc")
             diagnosis = assess(run(problem, "hmc", chains=chains, draws=draws, seed=seed, progress=stage))
@@ -85,7 +81,7 @@ def bias(
         about = {"problem": cell_problem(problem), "N1": problem.N1, "T": problem.T, "steps": list(study.steps)}
         reasons = [list(one.reasons) for one in study.diagnoses]
         told = {"truth": exact, "status": "ok" if ok else "inconclusive", "reasons": reasons}
-        _emit(plain(about | told | {"table": found.to_dict(orient="records")}))
+        emit(plain(about | told | {"table": found.to_dict(orient="records")}))
     else:
         if not quiet:
             print_table(shown(found, truth))
@@ -96,7 +92,8 @@ def bias(
 
 def shown(table: pandas.DataFrame, truth: bool) -> Shown:
     """The study as a table: one row a scalar and step, step 0 the extrapolation."""
-    from compare.report.tables import Cell, Shown, number, with_error
+    from compare.report.shown import Cell, Shown
+    from compare.report.wording import number, with_error
 
     columns = [("scalar", ""), ("eps", ""), ("mean", ""), ("bias", ""), ("bias/se", "")]
     rows = []

@@ -66,19 +66,6 @@ class Budget:
             "finite_width_shift": self.shift,
         }
 
-    def table(self) -> str:
-        """The budget as plain text: part, value with its error, share of the effect."""
-        lines = [f"{'part':<20}{'value':>12}{'error':>11}{'share of effect':>20}"]
-        for name in (*PARTS, "total"):
-            part = self.total if name == "total" else self.parts[name]
-            if math.isnan(part.value):
-                lines.append(f"{name:<20}{'not computed':>12}")
-                continue
-            share, error = self.share(name)
-            told = "-" if math.isnan(share) else f"{share:+.3f} +- {error:.3f}"
-            lines.append(f"{name:<20}{part.value:>+12.5g}{part.se:>11.2g}{told:>20}")
-        return "\n".join(lines)
-
 
 def finite_width_shift(prediction: Prediction) -> float:
     """How far the measured Delta1 and Delta2 both lie from the averaged terms because a ratio of averages is no average of the ratio.

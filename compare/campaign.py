@@ -80,7 +80,7 @@ def _group(
 ) -> Group:
     from compare.cell import Cell
     from compare.result import Report
-    from compare.verify import _checked, _theory
+    from compare.verify import checked, predicted
     from sampling.campaign.store import Store
     from sampling.run import Run
 
@@ -111,7 +111,7 @@ def _group(
     if not runs:
         return Group(name, facts, None, [], left_out)
     told = (lambda _name, _at, _of: stage(name, *place)) if stage else (lambda _name, _at, _of: lambda event: None)
-    predictions, lines = _theory(_checked(problems), first_order, seed, told)
+    predictions, lines = predicted(checked(problems), first_order, seed, told)
     cells = [Cell.of(prediction, run, margin) for prediction, run in zip(predictions, runs, strict=True)]
     order = sorted(range(len(cells)), key=lambda i: (cells[i].problem.N1, cells[i].problem.T))
     settings = {"margin": margin, "first_order": first_order, "seed": seed, "campaign": facts}

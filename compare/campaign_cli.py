@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from compare import flags
+from compare.command import BAD_INPUT, FAILED, INTERRUPTED, NOT_CONVERGED, emit
 from data.errors import InputError
 
-FAILED, NOT_CONVERGED, INTERRUPTED = 1, 3, 130
 AGAIN = ("failed", "inconclusive", "other-version")
 
 app = typer.Typer(
@@ -38,7 +38,7 @@ def _load(spec: Path, out: Path) -> Any:
         return load(spec, out)
     except SpecError as error:
         print(f"error: {error}", file=sys.stderr)
-        raise typer.Exit(2) from None
+        raise typer.Exit(BAD_INPUT) from None
 
 
 @app.command(epilog="Example: [bold]saddlecheck campaign plan docs/campaigns/d2-against-T.toml --out DIR[/bold]")
@@ -54,7 +54,6 @@ def plan(
 ) -> None:
     """Dry run: check the spec, count its cells, estimate the cost of each class of cell and of all that are missing."""
     from compare.campaign_tables import classes, sentence
-    from compare.cli import _emit
     from compare.payload import plain
     from compare.terminal import Progress, duration, print_table
     from sampling.campaign import runner
@@ -71,7 +70,7 @@ def plan(
             run_trials(todo, out, known, report=lambda what, at, of: tell(f"calibration {at}/{of}: {what}"))
     found = runner.status(out)
     if json:
-        _emit(dict(plain(found.to_dict() | {"calibrated": bool(Costs.load(out).calibrated)})))
+        emit(dict(plain(found.to_dict() | {"calibrated": bool(Costs.load(out).calibrated)})))
         return
     if not quiet:
         print_table(classes(found))
@@ -101,7 +100,6 @@ def run(
 ) -> None:
     """Have the missing cells done."""
     from compare.campaign_tables import sentence, states, worst
-    from compare.cli import _emit
     from compare.payload import plain
     from compare.terminal import Progress, print_table
     from sampling.campaign import engines, runner
@@ -123,7 +121,7 @@ def run(
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
     if json:
-        _emit(dict(plain(found.to_dict())))
+        emit(dict(plain(found.to_dict())))
     else:
         if not quiet:
             print_table(states(found))
@@ -180,14 +178,13 @@ def status(
 ) -> None:
     """Where a campaign stands: done, running, failed, inconclusive, time left, and the cells that need a look."""
     from compare.campaign_tables import classes, sentence, states, worst
-    from compare.cli import _emit
     from compare.payload import plain
     from compare.terminal import print_table
     from sampling.campaign import runner
 
     found = runner.status(folder, deep=check)
     if json:
-        _emit(dict(plain(found.to_dict())))
+        emit(dict(plain(found.to_dict())))
         return
     if not quiet:
         print_table(states(found))
@@ -212,7 +209,6 @@ def report(
 ) -> None:
     """Compare what is there with the theory: a report for each data set and one table of all cells."""
     from compare import campaign
-    from compare.cli import _emit
     from compare.terminal import Progress
 
     with Progress(quiet=quiet) as progress:
@@ -224,7 +220,7 @@ def report(
     made = [group for group in groups if group.ids]
     if json:
         shown = [{"name": one.name, "facts": one.facts, "cells": one.ids, "left_out": one.left_out} for one in groups]
-        _emit({"groups": shown, "table": str(table), "cells": len(frame), "left_out": len(left_out)})
+        emit({"groups": shown, "table": str(table), "cells": len(frame), "left_out": len(left_out)})
         return
     if not quiet:
         for group in made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compare.report.tables import Cell, Shown
+from compare.report.shown import Cell, Shown
 from compare.terminal import duration
 
 if TYPE_CHECKING:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from compare import bias_cli, evidence_cli, figures_cli, flags, options
+from compare import bias_cli, evidence_cli, figures_cli, flags
 from compare.campaign_cli import app as campaign_app
+from compare.command import BAD_INPUT, FAILED, INTERRUPTED, NOT_CONVERGED, emit, sampling, stoppable
+from compare.command import problems as problems_of
 from compare.regress import command as regression
 from data.errors import InputError
 
-FAILED = 1
-BAD_INPUT = 2
-NOT_CONVERGED = 3
-INTERRUPTED = 130
 DEFAULT_T = "0.01,0.03,0.1,0.3,1"
 DEFAULT_OUT = Path("saddlecheck-report")
 # typer carries its own copy of click in some versions: the base of all usage errors is found without importing either.
@@ -76,7 +73,7 @@ app = typer.Typer(
 
 def _version(show: bool) -> None:
     if show:
-        from compare.provenance import version
+        from data.provenance import version
 
         print(f"saddlecheck {version()}")
         raise typer.Exit()
@@ -89,51 +86,6 @@ def _main(
     ] = False,
 ) -> None:
     pass
-
-
-def _dataset(values: dict[str, Any]) -> Any:
-    """The data set that the flags name."""
-    keys = ("data", "classes", "P", "labels", "label_seed", "subset_seed", "balanced", "standardise", "P_test")
-    return options.load_dataset(**{key: values[key] for key in keys})
-
-
-def _problems(values: dict[str, Any]) -> list[Any]:
-    """The cells that the flags name: N1 outer, T inner. Cheap mistakes are found before the data are read."""
-    temperatures = options.temperatures(values["T"], values["T_points"])
-    options.widths(values["N1"], values["alpha"], 100)
-    dataset = _dataset(values)
-    widths = options.widths(values["N1"], values["alpha"], dataset.P)
-    network = {key: values[key] for key in ("lambda0", "lambda1", "activation")}
-    return options.problems(dataset, widths, temperatures, **network)
-
-
-def _sampling(values: dict[str, Any]) -> dict[str, Any]:
-    """Flags of the chains, as `compare.verify` takes them."""
-    keys = ("sampler", "chains", "draws", "warmup", "seed", "device", "dtype")
-    found = {key: values[key] for key in keys}
-    found["starts"] = [kind.strip() for kind in values["starts"].split(",") if kind.strip()]
-    # An exact number of draws is kept to: neither precision nor clock ends the run before.
-    found["target"] = None if values["draws"] else values["target"]
-    found["budget_seconds"] = None if values["draws"] else values["budget"]
-    return found
-
-
-@contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
-    """Ctrl-C, or a scheduler's TERM: say where the run stopped and how it goes on, and exit 130."""
-    from sampling import Interrupted
-
-    try:
-        yield
-    except Interrupted as stopped:
-        print(f"stopped: {stopped}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-
-
-def _emit(payload: dict[str, Any]) -> None:
-    from compare.payload import dumps
-
-    print(dumps(payload))
 
 
 @app.command(
@@ -167,14 +119,14 @@ def predict(
     from compare.payload import common_problem, prediction_cell
     from compare.terminal import Progress, print_table
 
-    problems = _problems(values)
+    problems = problems_of(values)
     with Progress(quiet=quiet) as progress:
         predictions = _predict(problems, first_order, seed, progress)
     if json:
         cells = [prediction_cell(one) for one in predictions]
-        _emit({"problem": common_problem(problems), "cells": cells})
+        emit({"problem": common_problem(problems), "cells": cells})
     else:
-        from compare.report.tables import predicted, predicted_held_out
+        from compare.report.terminal_tables import predicted, predicted_held_out
 
         print_table(predicted(predictions))
         if predictions[0].generalisation is not None:
@@ -200,7 +152,7 @@ def _predict(problems: list[Any], first_order: bool, seed: int, progress: Any) -
 
 
 @app.command(
-    epilog="With no arguments: digits, even against odd, P = N1 = 100, three temperatures; a few minutes on two cores. Examples: "
+    epilog="With no arguments: digits, even against odd, P = N1 = 100, five temperatures; a few minutes on two cores. Examples: "
     "[bold]saddlecheck verify[/bold]; [bold]saddlecheck verify --data cifar10 --classes even/odd --P 1000 --N1 500 "
     "--T 0.01,0.1,1 --device cuda --out DIR[/bold]; [bold]saddlecheck verify --T 0.001..10 --subsets 10 --controls all[/bold]. "
     "Ctrl-C stops at a checkpoint; the same command goes on from there."
@@ -249,22 +201,22 @@ def verify(
     if subsets is not None or controls is not None:
         from compare import study_cli
 
-        with _stoppable(), Progress(quiet=quiet) as progress:
-            study = study_cli.verify(values, _sampling(values), progress)
+        with stoppable(), Progress(quiet=quiet) as progress:
+            study = study_cli.verify(values, sampling(values), progress)
         if not study_cli.finish(study, out / PAGE, json, quiet):
             raise typer.Exit(NOT_CONVERGED)
         return
-    problems = _problems(values)
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    problems = problems_of(values)
+    with stoppable(), Progress(quiet=quiet) as progress:
         more: dict[str, Any] = {"margin": margin, "first_order": first_order, "out": out, "stage": progress.stage}
-        report = job(problems, **_sampling(values), **more)
+        report = job(problems, **sampling(values), **more)
     _finish(report, out / PAGE, json, quiet, print_table)
 
 
 def _finish(report: Any, page: Path, json: bool, quiet: bool, print_table: Any) -> None:
     """Print a report and exit: 3 where a run is inconclusive. A biased sampler's run is not an unconverged one."""
     if json:
-        _emit(report.to_dict())
+        emit(report.to_dict())
     else:
         if not quiet:
             from compare.report.tables import shown
@@ -319,13 +271,13 @@ def sample(
     from compare import store
     from compare.measure import Measurement
     from compare.payload import cell_problem, common_problem
-    from compare.report.tables import measured
+    from compare.report.terminal_tables import measured
     from compare.terminal import Progress, print_table
     from compare.verify import sample as job
 
-    problems = _problems(values)
-    with _stoppable(), Progress(quiet=quiet) as progress:
-        runs = job(problems, **_sampling(values), out=out, stage=progress.stage)
+    problems = problems_of(values)
+    with stoppable(), Progress(quiet=quiet) as progress:
+        runs = job(problems, **sampling(values), out=out, stage=progress.stage)
     found = [Measurement.of(run) for run in runs]
     if json:
         cells = [
@@ -341,7 +293,7 @@ def sample(
             }
             for problem, one in zip(problems, found, strict=True)
         ]
-        _emit({"problem": common_problem(problems), "cells": cells})
+        emit({"problem": common_problem(problems), "cells": cells})
     elif not quiet:
         print_table(measured(problems, found))
         print(f"Runs: {out / store.RUNS}")
@@ -389,19 +341,19 @@ def check_sampler(
     quiet: flags.Quiet = False,
 ) -> None:
     """Examine a sampler against exact answers and identities, at a stated false-alarm rate."""
-    from compare.report.tables import checks as checks_table
+    from compare.report.terminal_tables import checks as checks_table
     from compare.terminal import Progress, print_table
     from sampling import battery
 
     wanted = None if checks is None else [one.strip() for one in checks.split(",") if one.strip()]
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    with stoppable(), Progress(quiet=quiet) as progress:
         results = battery.run(
             name, checks=wanted, seed=seed, effort=effort, controls=controls, progress=progress.stage(f"check {name}")
         )
     passed = all(one.passed for one in results)
     if json:
         about = {"sampler": name, "seed": seed, "effort": effort, "false_alarm": battery.FALSE_ALARM, "passed": passed}
-        _emit(about | {"checks": [vars(one) for one in results], "left_out": battery.skipped(name)})
+        emit(about | {"checks": [vars(one) for one in results], "left_out": battery.skipped(name)})
     else:
         if not quiet and results:
             print_table(checks_table(results))
@@ -418,9 +370,9 @@ def list_data(json: flags.Json = False) -> None:
 
     found = [describe(name) for name in names()]
     if json:
-        _emit({"data": found})
+        emit({"data": found})
         return
-    from compare.report.tables import data_sets
+    from compare.report.terminal_tables import data_sets
     from compare.terminal import print_table
 
     print_table(data_sets(found))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compare import flags
-from data.errors import InputError
+from compare.command import NOT_CONVERGED, emit, one_problem, stoppable
 
 if TYPE_CHECKING:
     from compare.evidence import Evidence
-    from compare.report.tables import Shown
+    from compare.report.shown import Shown
 
 EPILOG = (
     "Example: [bold]saddlecheck evidence --P 100 --N1 100 --T 0.1[/bold]. Chains run at each temperature of a Gauss-Legendre ladder from "
@@ -48,22 +48,18 @@ def evidence(
     quiet: flags.Quiet = False,
 ) -> None:
     """Log-evidence log p(y): the theory's, against thermodynamic integration over chains."""
-    values = dict(locals()) | {"T_points": None, "P_test": 0}
-    from compare.cli import NOT_CONVERGED, _emit, _problems, _stoppable
+    values = dict(locals())
     from compare.evidence import measure_evidence
     from compare.payload import cell_problem
     from compare.terminal import Progress, print_table
 
-    problems = _problems(values)
-    if len(problems) != 1:
-        raise InputError(f"evidence takes one problem at a time: give one N1 and one T, not {len(problems)} pairs")
-    problem = problems[0]
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    problem = one_problem(values, "evidence")
+    with stoppable(), Progress(quiet=quiet) as progress:
         more: dict[str, Any] = {"sampler": sampler, "chains": chains, "draws": draws, "warmup": warmup, "out": out}
         found = measure_evidence(problem, nodes=nodes, seed=seed, stage=progress.stage, **more)
     if json:
         about = {"problem": cell_problem(problem), "N1": problem.N1, "T": problem.T}
-        _emit(about | found.to_dict() | {"status": "ok" if found.converged else "inconclusive"})
+        emit(about | found.to_dict() | {"status": "ok" if found.converged else "inconclusive"})
     else:
         if not quiet:
             print_table(shown(found))
@@ -74,7 +70,8 @@ def evidence(
 
 def shown(found: Evidence) -> Shown:
     """The integrand <sum (y - f)^2>/2 by temperature."""
-    from compare.report.tables import Cell, Shown, number, with_error
+    from compare.report.shown import Cell, Shown
+    from compare.report.wording import number, with_error
 
     columns = [("T", ""), ("weight", ""), ("½⟨Σ(y − f)²⟩ measured", ""), ("theory", ""), ("z", "")]
     rows = []

@@ -1,5 +1,4 @@
-"""The `saddlecheck figures` command: the paper's figures, with theory of every level and measured points where "
-"there are chains."""
+"""The `saddlecheck figures` command: the paper's figures, with theory of every level and measured points where there are chains."""
 
 from __future__ import annotations
 
@@ -9,16 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from compare import flags
+from compare.command import NOT_CONVERGED, emit, sampling, stoppable
 from data.errors import InputError
 
 EPILOG = (
-    "Examples: [bold]saddlecheck figures[/bold], theory only; [bold]saddlecheck figures OUT --runs "
-    "saddlecheck-report[/bold], with the points of a "
-    "folder of verify, sample or a campaign; [bold]saddlecheck figures OUT --sample --budget 20[/bold] makes chains: "
-    "Ctrl-C stops at a "
-    "checkpoint, the same command goes on. CIFAR-10 and MNIST are read from the folder that SADDLECHECK_DATA names; "
-    "embedded sets stand in for "
-    "them, and the page says so."
+    "Examples: [bold]saddlecheck figures[/bold], theory only; [bold]saddlecheck figures OUT --runs saddlecheck-report[/bold], with the "
+    "points of a folder of verify, sample or a campaign; [bold]saddlecheck figures OUT --sample --budget 20[/bold] makes chains: "
+    "Ctrl-C stops at a checkpoint, the same command goes on. CIFAR-10 and MNIST are read from the folder that SADDLECHECK_DATA names; "
+    "embedded sets stand in for them, and the page says so."
 )
 FIGURES = "Figures"
 
@@ -97,7 +94,6 @@ def figures(
     """The figures of the paper: SVG, PDF and CSV of each, and a page that explains them."""
     values = dict(locals())
     from compare import options
-    from compare.cli import NOT_CONVERGED, _emit, _sampling, _stoppable
     from compare.paper import job
     from compare.paper.settings import FIGURES as ALL
     from compare.paper.settings import Settings
@@ -129,8 +125,8 @@ def figures(
         draw_seed=seed,
         only=ALL if only is None else tuple(one.strip() for one in only.split(",") if one.strip()),
     )
-    made_chains: dict[str, Any] | None = _sampling(values) if sample else None
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    made_chains: dict[str, Any] | None = sampling(values) if sample else None
+    with stoppable(), Progress(quiet=quiet) as progress:
         made = job.make(settings, runs=runs, chains=made_chains, out=out, stage=None if quiet else progress.stage)
         for note in dict.fromkeys(note for one in made for note in one.notes):
             progress.say(f"note: {note}")
@@ -139,7 +135,7 @@ def figures(
         int((t["status"] != "ok").sum()) for one in made for name, t in one.tables.items() if name.endswith("-measured")
     )
     if json:
-        _emit({"page": str(page), "inconclusive": doubtful, "figures": [_told(one, out / job.FOLDER) for one in made]})
+        emit({"page": str(page), "inconclusive": doubtful, "figures": [_told(one, out / job.FOLDER) for one in made]})
     else:
         if not quiet:
             for one in made:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from compare import frames, store
 from compare.payload import common_problem, dumps, plain
-from compare.provenance import software, version
+from compare.provenance import software
 from compare.verdict import ALPHA, MARGIN
+from data.provenance import version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,12 +184,13 @@ class Report:
         """
         from compare.report.figures import figures, write_figures
         from compare.report.page import render
-        from compare.report.tables import write_tables
+        from compare.report.shown import write_frames
+        from compare.report.tables import NAMES
 
         folder = Path(folder)
         for name in ("tables", "figures"):
             store.own(folder, name)
-        written = write_tables(self, folder / "tables")
+        written = write_frames({name: getattr(self, name) for name in NAMES}, folder / "tables")
         drawn = figures(self)
         written += write_figures(drawn, folder / "figures")
         written.append(store.replace(folder / JSON, dumps(self.to_dict()) + "\n"))

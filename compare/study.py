@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from compare import store, study_frames
 from compare.payload import common_problem, dumps, plain
-from compare.provenance import software, version
+from compare.provenance import software
 from compare.result import JSON, PAGE, Report
 from compare.verdict import ALPHA, MARGIN
+from data.provenance import version
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,29 +184,17 @@ class Study:
         The subsets' own reports and runs lie in their folders, where `compare.verify_subsets` put them.
         """
         from compare.report.figures import write_figures
+        from compare.report.shown import write_frames
         from compare.report.study import figures, render
 
         folder = Path(folder)
         for name in ("tables", "figures"):
             store.own(folder, name)
-        self._write_tables(folder / "tables")
+        write_frames({name: getattr(self, name) for name in TABLES}, folder / "tables")
         drawn = figures(self)
         write_figures(drawn, folder / "figures")
         store.replace(folder / JSON, dumps(self.to_dict()) + "\n")
         return store.replace(folder / PAGE, render(self, drawn))
-
-    def _write_tables(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in [*folder.glob("*.csv"), *folder.glob("*.parquet")]:
-            old.unlink()
-        for name in TABLES:
-            table: pd.DataFrame = getattr(self, name)
-            if table.empty:
-                continue
-            with store.part_of(folder / f"{name}.csv") as part:
-                table.to_csv(part, index=False)
-            with store.part_of(folder / f"{name}.parquet") as part:
-                table.to_parquet(part, index=False)
 
 
 def light(report: Report) -> Report:

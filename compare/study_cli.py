@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from compare import controls, options
+from compare.command import emit
 from data.errors import InputError
 
 DEFAULT_P = options.DEFAULT_P
@@ -76,9 +77,7 @@ def report(folder: Path, progress: Any) -> Any:
 def finish(study: Any, page: Path, json: bool, quiet: bool) -> bool:
     """Print a study; returns whether every run may be used (exit status 3 where not)."""
     if json:
-        from compare.payload import dumps
-
-        print(dumps(study.to_dict()))
+        emit(study.to_dict())
     else:
         if not quiet:
             from compare.report.study_tables import shown

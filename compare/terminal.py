@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.table import Table
 
-    from compare.report.tables import Shown
+    from compare.report.shown import Shown
 
 PROSE = 40  # characters from which a column may wrap
 EVERY = 10.0  # seconds between two lines of one phase where there is no terminal

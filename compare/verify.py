@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compare import store
+from compare import store, unfinished
 from compare.cell import Cell
 from compare.result import Report
 from compare.verdict import MARGIN
@@ -55,15 +55,15 @@ def verify(
     Returns the Report: .levels, .budget, .weights_fit, .convergence and others are pandas tables; .cells[i].run is the Run.
     Raises InputError for bad input, sampling.Interrupted after Ctrl-C.
     """
-    listed = _checked(problems)
+    listed = checked(problems)
     if not 0 < margin < 1:
         raise InputError(f"margin = {margin}: it is a share of the effect, between 0 and 1")
     asked = {"target": target, "budget_seconds": budget_seconds, "draws": draws, **sampling}
-    _check_sampling(listed[0], sampler, seed=seed, **asked)
-    told = _stage(stage)
+    check_sampling(listed[0], sampler, seed=seed, **asked)
+    told = staged(stage)
     settings = {"margin": margin, "first_order": first_order, "seed": seed, "target": target, "draws": draws}
     settings |= {"budget_seconds": budget_seconds}
-    predictions, lines = _theory(listed, first_order, seed, told)
+    predictions, lines = predicted(listed, first_order, seed, told)
     runs = sample(listed, sampler=sampler, seed=seed, out=out, stage=stage, **asked)
     report = Report([Cell.of(p, r, margin) for p, r in zip(predictions, runs, strict=True)], lines, settings)
     if out is not None:
@@ -89,9 +89,9 @@ def sample(
     from sampling.held_out import digest
     from sampling.run import Run
 
-    listed = _checked(problems)
-    _check_sampling(listed[0], sampler, seed=seed, **sampling)
-    told = _stage(stage)
+    listed = checked(problems)
+    check_sampling(listed[0], sampler, seed=seed, **sampling)
+    told = staged(stage)
     folder = None if out is None else Path(out)
     test = digest(listed[0].dataset)
     request = {
@@ -101,14 +101,13 @@ def sample(
         "held_out": test,
         **sampling,
     }
-    done: set[str] = set()
     if folder is not None:
-        done = _resume(folder, request)
+        _begin(folder, request)
         store.save_dataset(listed[0].dataset, folder)
     found = []
     for index, problem in enumerate(listed):
         path = None if folder is None else store.run_path(folder, problem)
-        if path is not None and path.name in done and path.exists():
+        if path is not None and path.exists():
             found.append(Run.load(path))
             continue
         name = f"N1 = {problem.N1}, T = {problem.T:g}"
@@ -117,13 +116,10 @@ def sample(
             sampler,
             seed=_seed(seed, index),
             checkpoint=None if folder is None else store.checkpoint_path(folder, problem),
+            save=path,
             progress=told(name, index + 1, len(listed)),
             **{"temperatures": _ladder(problem, listed, str(sampling.get("device", "cpu"))), **sampling},
         )
-        if path is not None and folder is not None:
-            one.save(path)
-            done.add(path.name)
-            _note(folder, request, done)
         found.append(one)
     if folder is not None:
         (folder / UNFINISHED).unlink(missing_ok=True)
@@ -152,15 +148,15 @@ def reread(folder: str | Path, *, stage: Stage | None = None) -> Report:
     folder = Path(folder)
     dataset = store.load_dataset(folder)
     runs = store.load_runs(folder)
-    problems = _checked([store.problem_of(run, dataset) for run in runs])
+    problems = checked([store.problem_of(run, dataset) for run in runs])
     settings = {"margin": MARGIN, "first_order": True, "seed": 0} | store.load_settings(folder)
-    predictions, lines = _theory(problems, bool(settings["first_order"]), int(settings["seed"]), _stage(stage))
+    predictions, lines = predicted(problems, bool(settings["first_order"]), int(settings["seed"]), staged(stage))
     by_fingerprint = {run.manifest["problem"]["fingerprint"]: run for run in runs}
     cells = [Cell.of(p, by_fingerprint[p.problem.fingerprint], float(settings["margin"])) for p in predictions]
     return Report(cells, lines, settings)
 
 
-def _checked(problems: Problem | Sequence[Problem]) -> list[Problem]:
+def checked(problems: Problem | Sequence[Problem]) -> list[Problem]:
     from data.problem import Problem
 
     listed = [problems] if isinstance(problems, Problem) else list(problems)
@@ -180,7 +176,7 @@ def _checked(problems: Problem | Sequence[Problem]) -> list[Problem]:
     return listed
 
 
-def _check_sampling(problem: Problem, sampler: str, **asked: Any) -> None:
+def check_sampling(problem: Problem, sampler: str, **asked: Any) -> None:
     """Refuse bad settings of the chains before anything costs time: the theory runs first."""
     from sampling import run
     from sampling.settings import Settings
@@ -206,7 +202,7 @@ def _check_sampling(problem: Problem, sampler: str, **asked: Any) -> None:
         raise InputError(f"budget = {budget}: the most seconds to sample a temperature must be > 0")
 
 
-def _stage(stage: Stage | None) -> Stage:
+def staged(stage: Stage | None) -> Stage:
     return stage or (lambda name, number, of: lambda event: None)
 
 
@@ -215,7 +211,7 @@ def _seed(seed: int, index: int) -> int:
     return int(np.random.SeedSequence([seed, index]).generate_state(1, np.uint32)[0])
 
 
-def _theory(
+def predicted(
     problems: list[Problem], first_order: bool, seed: int, stage: Stage
 ) -> tuple[list[Prediction], list[Prediction]]:
     """Predictions of the cells, in their order, and on a grid of T for the curves; level 4 drawn once for all."""
@@ -245,28 +241,12 @@ def _theory(
 UNFINISHED = "unfinished.json"
 
 
-def _note(folder: Path, request: dict[str, Any], done: set[str]) -> None:
-    from compare.payload import dumps
-
-    store.replace(folder / UNFINISHED, dumps({"request": request, "done": sorted(done)}))
-
-
-def _resume(folder: Path, request: dict[str, Any]) -> set[str]:
-    """File names of the runs that an interrupted call with this request finished; leftovers of any other call are removed."""
-    import json
-
-    from compare.payload import dumps
-
-    path = folder / UNFINISHED
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["request"] == json.loads(dumps(request)):
-            return set(stored["done"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+def _begin(folder: Path, request: dict[str, Any]) -> None:
+    """Keep the runs of an interrupted call with this request; what any other call left is removed."""
+    if unfinished.done(folder / UNFINISHED, request) is not None:
+        return
     (folder / store.STUDY).unlink(missing_ok=True)  # what lay there is not what `report` shall find
     runs = store.own(folder, store.RUNS)
     for old in [*runs.glob("*.nc"), *runs.glob("*.checkpoint")]:
         old.unlink()
-    _note(folder, request, set())
-    return set()
+    unfinished.write(folder / UNFINISHED, request, set())

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compare import controls as control
-from compare import store
+from compare import store, unfinished
 from compare.cell import Cell
 from compare.payload import dumps
 from compare.result import Report
 from compare.study import MAIN, Series, Study, light
 from compare.verdict import MARGIN
-from compare.verify import Stage, _check_sampling, _checked, _stage, _theory, reread, sample
+from compare.verify import Stage, check_sampling, checked, predicted, reread, sample, staged
 from data.errors import InputError
 from data.subsets import seeds
 
@@ -68,8 +68,8 @@ def verify_subsets(
     if not 0 < margin < 1:
         raise InputError(f"margin = {margin}: it is a share of the effect, between 0 and 1")
     asked: dict[str, Any] = {"target": target, "budget_seconds": budget_seconds, "draws": draws, **sampling}
-    _check_sampling(listed[0][0], sampler, seed=seed, **asked)
-    told = _stage(stage)
+    check_sampling(listed[0][0], sampler, seed=seed, **asked)
+    told = staged(stage)
     parts = plan(listed, controls, seed)
     settings: dict[str, Any] = {"margin": margin, "first_order": first_order, "seed": seed, "target": target}
     settings |= {"draws": draws, "budget_seconds": budget_seconds, "controls": list(controls)}
@@ -77,7 +77,7 @@ def verify_subsets(
     done: set[str] = set()
     request = {"sampler": sampler, "problems": _fingerprints(parts), **settings, **sampling}
     if folder is not None:
-        done = _resume(folder, request)
+        done = _begin(folder, request)
     reports: dict[str, Report] = {}
     between: dict[str, Report] = {}
     for number, part in enumerate(parts):
@@ -85,7 +85,7 @@ def verify_subsets(
         words = _words(told, part, sum(len(p.problems) for p in parts[:number]), sum(len(p.problems) for p in parts))
         if folder is None:
             runs = sample(part.problems, sampler=sampler, seed=part.seed, stage=words, **asked)
-            predictions, lines = _theory(part.problems, first_order, part.seed, words)
+            predictions, lines = predicted(part.problems, first_order, part.seed, words)
             cells = [Cell.of(p, run, margin) for p, run in zip(predictions, runs, strict=True)]
             report = Report(cells, lines, own)
         else:
@@ -94,7 +94,7 @@ def verify_subsets(
                 sample(part.problems, sampler=sampler, seed=part.seed, out=where, stage=words, **asked)
                 store.save_settings(where, own)
                 done.add(part.folder)
-                _note(folder, request, done)
+                unfinished.write(folder / UNFINISHED, request, done)
             report = reread(where, stage=words)
             report.write(where)
         reports[part.folder] = report
@@ -134,7 +134,7 @@ def _numbered(subsets: Sequence[Sequence[Problem]], numbers: list[int]) -> list[
 
 
 def _listed(subsets: Sequence[Problem | Sequence[Problem]]) -> list[list[Problem]]:
-    listed = [_checked(one) for one in subsets]
+    listed = [checked(one) for one in subsets]
     if len(listed) not in (1, *range(3, len(listed) + 1)):
         raise InputError(
             f"{len(listed)} subsets: a spread between subsets needs three or more (or one, for its controls)"
@@ -170,7 +170,7 @@ def _between(series: str, report: Report, stage: Stage) -> Report | None:
     if len(found) < len(report.cells):
         return None
     first_order, seed = bool(report.settings["first_order"]), int(report.settings["seed"])
-    predictions, lines = _theory([problem for _, problem in found], first_order, seed, stage)
+    predictions, lines = predicted([problem for _, problem in found], first_order, seed, stage)
     margin = float(report.settings["margin"])
     cells = [Cell.of(p, run, margin) for p, (run, _) in zip(predictions, found, strict=True)]
     return light(Report(cells, lines, report.settings))
@@ -195,7 +195,7 @@ def reread_subsets(folder: str | Path, *, stage: Stage | None = None) -> Study:
     """
     folder = Path(folder)
     about = _description(folder)
-    told = _stage(stage)
+    told = staged(stage)
     parts, reports, between = [], {}, {}
     for series, title, places in about["series"]:
         for place in places:
@@ -251,19 +251,11 @@ def _fingerprints(parts: Sequence[Part]) -> list[list[Any]]:
     ]
 
 
-def _note(folder: Path, request: dict[str, Any], done: set[str]) -> None:
-    store.replace(folder / UNFINISHED, dumps({"request": request, "done": sorted(done)}))
-
-
-def _resume(folder: Path, request: dict[str, Any]) -> set[str]:
+def _begin(folder: Path, request: dict[str, Any]) -> set[str]:
     """Folders whose runs an interrupted call with this request finished; a new request starts afresh."""
-    try:
-        stored = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
-        if stored["request"] == json.loads(dumps(request)):
-            return {str(one) for one in stored["done"]}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        pass
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / store.STUDY).unlink(missing_ok=True)
-    _note(folder, request, set())
-    return set()
+    found = unfinished.done(folder / UNFINISHED, request)
+    if found is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / store.STUDY).unlink(missing_ok=True)
+        unfinished.write(folder / UNFINISHED, request, set())
+    return found or set()

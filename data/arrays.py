@@ -27,7 +27,7 @@ DAMAGE = (
     KeyError,
     IndexError,
     TypeError,
-    NotImplementedError,
+    NotImplementedError,  # of zipfile, for a compression it does not know
     RuntimeError,  # encrypted members
     OverflowError,
     SyntaxError,  # a header that is no literal

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from torch import Tensor
 
 from sampling.hmc import HMC
 from sampling.model import Model
-from sampling.observables import Instruments
 from sampling.posterior import Collapsed
 from sampling.protocol import Streams
 
@@ -17,15 +14,6 @@ STEPS = 10  # hmc steps at each temperature
 RATIO = 2.0  # of neighbouring temperatures, at most
 BELOW = 30.0  # how far below T a "cold" start has been
 LONGEST = 16  # steps of a trajectory: a start may be anything, so no cut can make it wrong, and a stuck chain must not cost hours
-
-
-def at_temperature(model: Model, T: float, instruments: Instruments | None = None) -> Collapsed:
-    """The collapsed posterior of the same network and data at another temperature; without instruments it measures nothing."""
-    other = Collapsed.__new__(Collapsed)
-    other.model = dataclasses.replace(model, T=T, problem=model.problem.replace(T=T))
-    other.device, other.dtype = model.device, model.dtype
-    other.instruments = instruments  # type: ignore[assignment]  # only `observe` and `accumulate` look at them
-    return other
 
 
 def hottest(T: float) -> float:
@@ -54,7 +42,7 @@ def anneal(model: Model, g: Tensor, kind: str, streams: Streams) -> Tensor:
     """
     step, mass = 0.2, None
     for T in ladder(kind, model.T):
-        kernel = HMC(at_temperature(model, float(T)), warmup=STEPS, step=step, kicks="exact")
+        kernel = HMC(Collapsed(model.at(float(T))), warmup=STEPS, step=step, kicks="exact")
         kernel.metric.mass = kernel.metric.mass if mass is None else mass
         state = kernel.init(g)
         for _ in range(STEPS):

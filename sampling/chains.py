@@ -13,12 +13,13 @@ from torch import Tensor
 
 from data.errors import InputError
 from data.problem import Problem
+from data.provenance import git_commit, versions
 from sampling import checkpoint as files
 from sampling import guards, held_out, observables
-from sampling.diagnostics import MIN_ESS, RHAT_LIMIT, estimate
+from sampling.diagnostics import GATES, MIN_ESS, RHAT_LIMIT, estimate
 from sampling.lanes import LaneKernel
 from sampling.protocol import Streams
-from sampling.provenance import device_name, git_commit, precision, versions
+from sampling.provenance import PACKAGES, device_name, precision
 from sampling.run import Run
 from sampling.series import SeriesStore
 from sampling.settings import Settings, build, samplers, whole
@@ -231,7 +232,7 @@ class _Job:
         if target is None or self.drawn < 4 or self.drawn % (BLOCK * max(1, self.drawn // (8 * BLOCK))):
             return self.share, False
         series = self.store.series()
-        gates = [estimate(series[name]) for name in ("d2", "Q", "residual", "loglik")]
+        gates = [estimate(series[name]) for name in GATES]
         relative = gates[0].mcse / abs(gates[0].mean) if gates[0].mean else np.inf
         least = min(min(one.ess_bulk, one.ess_tail) for one in gates)
         shares = [(target / relative) ** 2 if relative > 0 else 1.0, least / MIN_ESS]
@@ -362,7 +363,7 @@ class _Job:
             "rank": self.target.model.r,
             "problem": self.problem.describe(),
             "held_out": held_out.digest(self.problem.dataset),
-            "versions": versions(),
+            "versions": versions(PACKAGES),
             "git_commit": git_commit(),
         }
         if hasattr(self.kernel, "report"):

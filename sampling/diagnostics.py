@@ -61,7 +61,7 @@ def estimate(values: np.ndarray) -> Estimate:
     nan = math.nan
     if draws < 4 or not np.isfinite(values).all():
         return Estimate(float(values.mean()) if values.size else nan, nan, nan, nan, 0.0, 0.0, nan)
-    if np.ptp(values) <= 1e-13 * abs(values).max():  # a constant has no error and nothing to converge
+    if _constant(values):  # no error and nothing to converge
         return Estimate(float(values.mean()), 0.0, 0.0, 0.0, float(values.size), float(values.size), 1.0)
     import arviz
 
@@ -108,20 +108,19 @@ def assess(run: Run, rhat_limit: float = RHAT_LIMIT, min_ess: float = MIN_ESS) -
     for name, values in run.series.items():
         if not np.isfinite(values).all():
             reasons.append(f"{name} holds values that are not finite")
-    reasons += _spread_clash(run) + _starts_clash(run)
+    agreement = _within(run)
+    reasons += _spread_clash(agreement) + _starts_clash(agreement, run.starts)
     nan_share = float(run.manifest.get("nan_share", 0.0))
     if nan_share > 0.01:
         reasons.append(f"{100 * nan_share:.1f}% of the energies were NaN")
     return Diagnosis("inconclusive" if reasons else "ok", tuple(reasons), table)
 
 
-def _spread_clash(run: Run) -> list[str]:
+def _spread_clash(agreement: dict[str, Within]) -> list[str]:
     """Chains whose means differ by more than their own errors allow: a slow mode that no single chain shows; or by far less."""
-    if run.chains < 2:
-        return []
     reasons = []
     limit = FALSE_ALARM / (2 * len(GATES))
-    for name, one in _within(run).items():
+    for name, one in agreement.items():
         wide, narrow = spread_p(one)
         ratio = float(one.means.std(ddof=1)) / math.sqrt(one.variance)
         if wide < limit:
@@ -136,20 +135,27 @@ def _spread_clash(run: Run) -> list[str]:
 
 
 def _within(run: Run) -> dict[str, Within]:
-    """What chains say of their own errors, for each gate scalar that is finite and varies."""
+    """What chains say of their own errors, for each gate scalar that is finite and varies; nothing of one chain alone."""
+    if run.chains < 2:
+        return {}
     series = {name: run.series[name] for name in GATES}
     usable = {name: x for name, x in series.items() if x.shape[1] >= 4 and np.isfinite(x).all()}
-    return {name: within(x) for name, x in usable.items() if np.ptp(x) > 1e-13 * abs(x).max()}
+    return {name: within(x) for name, x in usable.items() if not _constant(x)}
 
 
-def _starts_clash(run: Run) -> list[str]:
+def _constant(values: np.ndarray) -> bool:
+    """Whether values differ by rounding at most."""
+    return bool(np.ptp(values) <= 1e-13 * abs(values).max())
+
+
+def _starts_clash(agreement: dict[str, Within], starts: list[str]) -> list[str]:
     """Pairs of kinds of start whose chain means differ (t test, two-sided, Bonferroni over pairs and scalars)."""
-    kinds = sorted(set(run.starts))
+    kinds = sorted(set(starts))
     pairs = [(left, right) for i, left in enumerate(kinds) for right in kinds[i + 1 :]]
     found = []
     for left, right in pairs:
-        for name, one in _within(run).items():
-            gap, p = starts_p(one, run.starts, left, right)
+        for name, one in agreement.items():
+            gap, p = starts_p(one, starts, left, right)
             if p < FALSE_ALARM / (len(pairs) * len(GATES)):
                 found.append(f"starts disagree on {name}: {left} minus {right} is {gap:.3g} (p = {p:.1g})")
     return found

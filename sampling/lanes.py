@@ -71,10 +71,11 @@ class LaneKernel:
         if not sums:  # the first draw creates them
             accumulate(state.position, state.grad, sums)
             return
-        parts = {
-            cut.start: {name: value[cut] for name, value in sums.items()} for cut in _cut(len(state[0]), self.lanes)
-        }
-        run = lambda cut: accumulate(state.position[cut], state.grad[cut], parts[cut.start])  # noqa: E731
+
+        def run(cut: slice) -> None:
+            # Slices are views: what is added to them is added to the sums.
+            accumulate(state.position[cut], state.grad[cut], {name: value[cut] for name, value in sums.items()})
+
         list(self.pool.map(run, _cut(len(state[0]), self.lanes)))
 
     def adapt(self, state: Any, info: Info) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,10 +53,15 @@ class Model:
             **place,
         )
 
+    @functools.cached_property
     def single(self) -> Model:
         """The same model in float32."""
         place: dict[str, Any] = {"R": self.R.float(), "y": self.y.float(), "dtype": torch.float32}
         return self if self.dtype == torch.float32 else replace(self, **place)
+
+    def at(self, T: float) -> Model:
+        """The same network and data at another temperature."""
+        return replace(self, T=T, problem=self.problem.replace(T=T))
 
     @property
     def P(self) -> int:

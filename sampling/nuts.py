@@ -17,9 +17,10 @@ from numpyro.infer.hmc import HMCState, hmc
 
 from data.errors import InputError
 from data.problem import Problem
+from data.provenance import git_commit, versions
 from data.teacher import teacher_of
 from sampling import reference
-from sampling.provenance import device_name, git_commit, versions
+from sampling.provenance import PACKAGES, device_name
 from sampling.reference import Data, double
 from sampling.run import Run
 
@@ -307,7 +308,7 @@ def _sample(
         "tf32": False,
         "rank": sampler.data.span.shape[1],
         "problem": problem.describe(),
-        "versions": versions(),
+        "versions": versions(PACKAGES),
         "git_commit": git_commit(),
     }
     return Run(

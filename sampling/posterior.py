@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -26,14 +27,11 @@ class Collapsed:
     def __init__(self, model: Model):
         self.model = model
         self.device, self.dtype = model.device, model.dtype
-        self.instruments = observables.Instruments.of(model)
 
-    @property
-    def single(self) -> Model:
-        """The model in float32, for `kick`; made anew when the model was replaced."""
-        if getattr(self, "_single", (None,))[0] is not self.model:
-            self._single = self.model, self.model.single()
-        return self._single[1]
+    @functools.cached_property
+    def instruments(self) -> observables.Instruments:
+        """What measuring needs, made when it is first measured: the hot rungs of a ladder never are."""
+        return observables.Instruments.of(self.model)
 
     @classmethod
     def of(cls, problem: Problem, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float64) -> Collapsed:
@@ -58,7 +56,7 @@ class Collapsed:
         Between its ends a trajectory may be driven by any function of the position: the map stays reversible and keeps volume, so
         an error here costs acceptance, never correctness. NaN where A is not positive definite in float32.
         """
-        model = self.single
+        model = self.model.single
         h, s = model.features(g.to(model.dtype))
         y = model.y.unsqueeze(-1)  # of all chains, or (C, P, 1)
         if model.wide:

@@ -1,31 +1,12 @@
-"""What made the numbers of a run: versions, device in words, git commit, arithmetic in force. No host name, no path."""
+"""What made the numbers of a run, beside `data.provenance`: packages that sampling rests on, device in words, arithmetic in force."""
 
 from __future__ import annotations
 
-import contextlib
-import importlib.metadata
 import platform
-import subprocess
-from pathlib import Path
 
 import torch
 
-PACKAGES = ("saddlecheck", "torch", "numpy", "scipy", "arviz", "jax", "numpyro", "xarray")
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of each of PACKAGES that is installed; saddlecheck from a checkout has its pyproject's version."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    project = ROOT / "pyproject.toml"
-    if "saddlecheck" not in found and project.is_file():
-        import tomllib
-
-        found["saddlecheck"] = str(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"])
-    return found
+PACKAGES = ("torch", "numpy", "scipy", "arviz", "jax", "numpyro", "xarray")
 
 
 def device_name(device: str) -> str:
@@ -41,18 +22,3 @@ def precision() -> dict[str, str]:
         "cuda": torch.backends.cuda.matmul.fp32_precision,
         "cpu": torch.backends.mkldnn.matmul.fp32_precision,  # type: ignore[attr-defined]  # not in the stubs
     }
-
-
-def git_commit() -> str | None:
-    """The commit of the checkout that the code runs from, with "+changes" where files differ; None outside a checkout."""
-    if not (ROOT / ".git").exists():
-        return None
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(ROOT), *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None

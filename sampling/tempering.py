@@ -10,7 +10,6 @@ from torch import Tensor
 
 from data.errors import InputError
 from sampling import hmc
-from sampling.anneal import at_temperature
 from sampling.anneal import hottest as hottest_of
 from sampling.posterior import Collapsed
 from sampling.protocol import Info, Streams
@@ -97,7 +96,7 @@ class Tempering:
     def _target(self, rung: int) -> Collapsed:
         if rung == 0:
             return self.target
-        return at_temperature(self.target.model, float(self.temperatures[rung]), self.target.instruments)
+        return Collapsed(self.target.model.at(float(self.temperatures[rung])))
 
     def init(self, position: Tensor) -> State:
         """Every rung begins at the chain's own start."""

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sampling.diagnostics import GATES
+
 if TYPE_CHECKING:
     from sampling.run import Run
 
 GROUPS = ("series", "sums", "fixed", "extra")
-GATES = ("d2", "Q", "fbar_a", "residual", "loglik")
+NEEDED = (*GATES, "fbar_a")  # series that every reader counts on
 MOST = 1000  # objects in a file: ours has some dozens
 # What netCDF writes on the placeholder of a dimension, which is never read as a variable.
 PLACEHOLDER = b"This is a netCDF dimension but not a netCDF variable."
@@ -75,14 +77,14 @@ def _check_dataset(name: str, one: Any) -> None:
 def check_run(run: Run) -> None:
     """Raises ValueError where what was read is not of the shapes, types and words that every reader counts on."""
     series = run.series
-    missing = [name for name in GATES if name not in series]
+    missing = [name for name in NEEDED if name not in series]
     if missing:
         raise ValueError(f"it has no series {missing[0]!r}")
     shape = series["d2"].shape
     for name, value in series.items():
         if value.ndim not in (2, 3) or value.shape[:2] != shape[:2] or value.dtype != np.float64 or not value.size:
             raise ValueError(f"series {name!r} has shape {value.shape} of {value.dtype}")
-        if name in GATES and value.ndim != 2:
+        if name in NEEDED and value.ndim != 2:
             raise ValueError(f"series {name!r} has shape {value.shape}")
     for name, value in run.sums.items():
         if len(value.shape) < 1 or value.shape[0] != shape[0]:

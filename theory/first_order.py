@@ -75,13 +75,6 @@ class FirstOrderGrid(Sequence[FirstOrder]):
     reached: bool | None
     worst: float
 
-    @property
-    def value_covariance(self) -> Array:
-        """(n, n) covariance of `value` between the points."""
-        n = len(self.points)
-        c = self.covariance
-        return c[:n, :n] + c[:n, n:] + c[n:, :n] + c[n:, n:]
-
     def __getitem__(self, index):  # type: ignore[no-untyped-def]
         return self.points[index]
 

@@ -39,11 +39,6 @@ class Projection:
 _PROJECTED: weakref.WeakKeyDictionary[Spectrum, tuple[np.ndarray, Projection]] = weakref.WeakKeyDictionary()
 
 
-def dual(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0) -> np.ndarray:
-    """u = K~^{-1} y (P,), K~ = T + (Q/lambda1) K (physics.md section 2)."""
-    return spectrum.vectors @ (spectrum.y / (T + Q * spectrum.values / lambda1))
-
-
 def mean(spectrum: Spectrum, Q: float, T: float, lambda1: float = 1.0, X: np.ndarray | None = None) -> np.ndarray:
     """fbar = (Q/lambda1) K u, on the training points (P,) or at the rows of X (P',)."""
     q = Q / lambda1

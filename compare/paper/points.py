@@ -13,6 +13,7 @@ import numpy as np
 
 from compare import store
 from compare.measure import Measurement
+from compare.verify import UNFINISHED
 from data.errors import InputError
 from data.problem import Dataset, Problem
 
@@ -110,7 +111,7 @@ def sample(
 
 
 def _finished(place: Path) -> dict[str, Point]:
-    if not (place / store.DATA).is_file() or (place / "unfinished.json").exists():
+    if not (place / store.DATA).is_file() or (place / UNFINISHED).exists():
         return {}
     return {point.problem.fingerprint: point for point in _plain(place)}
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compare import flags
+from compare.command import FAILED, emit, stoppable
 from data.errors import InputError
 
 if TYPE_CHECKING:
     from compare.regress.baseline import Baseline
     from compare.regress.judge import Row
     from compare.regress.run import Outcome
-    from compare.report.tables import Shown
+    from compare.report.shown import Shown
     from compare.terminal import Progress
 
 EPILOG = (
@@ -52,7 +53,6 @@ def regress(
     quiet: flags.Quiet = False,
 ) -> None:
     """CI regression at small N: fixed cells, anew, against the checked-in baseline. Under two minutes on two cores."""
-    from compare.cli import FAILED, _emit, _stoppable
     from compare.regress import baseline as files
     from compare.regress import run
     from compare.terminal import Progress, print_table
@@ -61,14 +61,14 @@ def regress(
     wanted = None if cells is None else [one.strip() for one in cells.split(";") if one.strip()]
     if make or update is not None:
         _check_making(path, make, update, wanted, sampling, sampler)
-        with _stoppable(), Progress(quiet=quiet) as progress:
-            _make(path, update, seed, json, progress, _emit)
+        with stoppable(), Progress(quiet=quiet) as progress:
+            _make(path, update, seed, json, progress)
         return
     stored = files.read(path)
-    with _stoppable(), Progress(quiet=quiet) as progress:
+    with stoppable(), Progress(quiet=quiet) as progress:
         found = run.regress(stored, seed=seed, sampler=sampler, cells=wanted, sampling=sampling, stage=progress.stage)
     if json:
-        _emit(found.to_dict())
+        emit(found.to_dict())
     else:
         if found.changed:
             print_table(table(found.changed, "What changed"))
@@ -94,7 +94,7 @@ def _check_making(
         raise InputError(f"there is no baseline at {path} to update: use --make-baseline")
 
 
-def _make(path: Path, update: str | None, seed: int, json: bool, progress: Progress, emit: Any) -> None:
+def _make(path: Path, update: str | None, seed: int, json: bool, progress: Progress) -> None:
     from compare.regress import baseline as files
     from compare.regress import run
     from compare.terminal import print_table
@@ -119,7 +119,7 @@ def _make(path: Path, update: str | None, seed: int, json: bool, progress: Progr
 
 def table(rows: list[Row], caption: str) -> Shown:
     """Old, new and z of these rows."""
-    from compare.report.tables import Cell, Shown
+    from compare.report.shown import Cell, Shown
     from compare.report.wording import with_error
 
     columns = [

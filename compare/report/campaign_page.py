@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compare import store
-from compare.provenance import software, version
+from compare.provenance import software
 from compare.report import campaign_data as numbers
 from compare.report import campaign_tables as show
 from compare.report import equations
@@ -17,6 +17,7 @@ from compare.report.citations import citations, methods_of
 from compare.report.figures import Figure, write_figures
 from compare.report.page import Lookup, fill
 from compare.verdict import ALPHA, MARGIN
+from data.provenance import version
 
 if TYPE_CHECKING:
     import pandas as pd

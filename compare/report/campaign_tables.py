@@ -10,7 +10,7 @@ import numpy as np
 
 from compare.budget import PARTS
 from compare.report.campaign_data import TESTED, TOLD, without_verdict
-from compare.report.tables import MARKS, Cell, Shown
+from compare.report.shown import MARKS, Cell, Shown, count, err, real, share
 from compare.report.wording import LEVELS, label, number, percent, with_error
 
 if TYPE_CHECKING:
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
 MOST = 2_000  # rows of a table on the page; the files hold all
 OUTCOME_COUNTS = {"agrees": "✓ agrees", "differs": "✗ differs", "inconclusive": "? inconclusive"}
-
-
-def _count(value: Any) -> Cell:
-    return Cell(f"{value:.0f}" if math.isfinite(value) else "–", float(value) if math.isfinite(value) else None, "num")
-
-
-def _value(value: float, se: float | None = None, *, sign: bool = False) -> Cell:
-    return Cell(with_error(value, se, sign=sign), value if math.isfinite(value) else None, "num")
-
-
-def _percent(value: float, se: float | None = None, *, sign: bool = True) -> Cell:
-    return Cell(percent(value, se, sign=sign), value if math.isfinite(value) else None, "num")
 
 
 def _plain(value: float, digits: int = 4) -> Cell:
@@ -58,20 +46,16 @@ def outcomes(table: pd.DataFrame) -> Shown:
     rows = [
         [
             Cell(label(row.level), float(list(LEVELS).index(row.level))),
-            *(_count(getattr(row, word)) for word in OUTCOME_COUNTS),
-            _count(row.no_verdict),
-            _percent(row.median_off, sign=False),
-            _percent(row.largest_off, sign=False),
-            Cell(f"{row.largest_z:.1f}" if math.isfinite(row.largest_z) else "–", _or_none(row.largest_z), "num"),
+            *(count(getattr(row, word)) for word in OUTCOME_COUNTS),
+            count(row.no_verdict),
+            share(row.median_off, sign=False),
+            share(row.largest_off, sign=False),
+            Cell(f"{row.largest_z:.1f}" if math.isfinite(row.largest_z) else "–", real(row.largest_z), "num"),
             Cell(LEVELS[row.level][1], None, "prose"),
         ]
         for row in table.itertuples()
     ]
     return Shown("outcomes", "Outcomes by level", columns, rows, quiet=True)
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def shares(table: pd.DataFrame) -> Shown:
@@ -88,12 +72,12 @@ def shares(table: pd.DataFrame) -> Shown:
     columns += [("largest in", "cells in which each part is the largest")]
     rows = []
     for _, row in table.iterrows():
-        shown = [Cell(str(row["data"])), Cell(str(row["labels"])), _count(row["cells"])]
-        shown.append(_percent(row["of_effect"], row["of_effect_se"]))
+        shown = [Cell(str(row["data"])), Cell(str(row["labels"])), count(row["cells"])]
+        shown.append(share(row["of_effect"], row["of_effect_se"]))
         for name in PARTS:
-            cell = _percent(row[f"of_effect_{name}"], row[f"of_effect_{name}_se"])
-            share = percent(row[f"of_error_{name}"], row[f"of_error_{name}_se"])
-            shown.append(cell._replace(note="" if share == "–" else f"{share} of the error"))
+            cell = share(row[f"of_effect_{name}"], row[f"of_effect_{name}_se"])
+            of_error = percent(row[f"of_error_{name}"], row[f"of_error_{name}_se"])
+            shown.append(cell._replace(note="" if of_error == "–" else f"{of_error} of the error"))
         most = sorted(PARTS, key=lambda name: -row[f"largest_{name}"])
         told = ", ".join(f"{label(name)} {row[f'largest_{name}']:.0f}" for name in most if row[f"largest_{name}"])
         rows.append([*shown, Cell(told, None, "prose")])
@@ -116,7 +100,7 @@ def peak_counts(table: pd.DataFrame) -> Shown:
         [
             Cell(str(row.labels)),
             Cell(label(row.curve)),
-            *(_count(one) for one in (row.curves, row.yes, row.no, row.undecided)),
+            *(count(one) for one in (row.curves, row.yes, row.no, row.undecided)),
         ]
         for row in table.itertuples()
     ]
@@ -157,14 +141,14 @@ def peaks(table: pd.DataFrame) -> Shown:
             [
                 Cell(str(one["data"])),
                 Cell(str(one["labels"])),
-                _count(_float(one["P"])),
-                _count(float(N1)),
+                count(_float(one["P"])),
+                count(float(N1)),
                 Cell(str(one["outcome"]), None, "strong"),
-                Cell("< 10⁻⁴" if p < 1e-4 else number(p, 2), _or_none(p), "num"),
+                Cell("< 10⁻⁴" if p < 1e-4 else number(p, 2), real(p), "num"),
                 Cell(f"{one['T_min']:g} to {one['T_max']:g}"),
-                Cell(f"{at:.3g}{interval}" if math.isfinite(at) else "–", _or_none(at), "num"),
-                _value(_float(one["rise"]), _float(one["rise_se"]), sign=True),
-                _value(_float(one["fall"]), _float(one["fall_se"]), sign=True),
+                Cell(f"{at:.3g}{interval}" if math.isfinite(at) else "–", real(at), "num"),
+                err(_float(one["rise"]), _float(one["rise_se"]), sign=True),
+                err(_float(one["fall"]), _float(one["fall_se"]), sign=True),
                 Cell(", ".join(levels) or "none", None, "prose"),
                 Cell("report", None, "", "", link(str(one["page"]))) if link(str(one["page"])) else Cell("–"),
             ]
@@ -212,16 +196,16 @@ def all_cells(cells: pd.DataFrame) -> Shown:
         shown = [Cell(row["data"]), Cell("report", None, "", "", address) if address else Cell("–")]
         shown += [Cell(row["classes"] or "–")] if several["classes"] else []
         shown += [Cell(row["labels"])]
-        shown += [_count(row["subset_seed"])] if several["subset_seed"] else []
+        shown += [count(row["subset_seed"])] if several["subset_seed"] else []
         shown += [Cell(row["sampler"] or "–")] if several["sampler"] else []
-        shown += [_count(row["P"]), _count(row["N1"]), _plain(row["alpha"]), _plain(row["T"], 6)]
-        shown += [_value(row["measured"], row["measured_se"]), _value(row["effect"], row["measured_se"], sign=True)]
+        shown += [count(row["P"]), count(row["N1"]), _plain(row["alpha"]), _plain(row["T"], 6)]
+        shown += [err(row["measured"], row["measured_se"]), err(row["effect"], row["measured_se"], sign=True)]
         shown += [_judged(row, name) for name in levels]
-        shown += [_percent(row[f"share_{name}"], row[f"share_{name}_se"]) for name in PARTS]
+        shown += [share(row[f"share_{name}"], row[f"share_{name}_se"]) for name in PARTS]
         rhat = row["d2_rhat"]
         shown += [
-            _count(row["d2_ess_bulk"]),
-            Cell(f"{rhat:.4f}" if math.isfinite(rhat) else "–", _or_none(rhat), "num"),
+            count(row["d2_ess_bulk"]),
+            Cell(f"{rhat:.4f}" if math.isfinite(rhat) else "–", real(rhat), "num"),
         ]
         shown.append(_state(row))
         rows.append(shown)
@@ -243,7 +227,7 @@ def _judged(row: dict[str, Any], name: str) -> Cell:
     if math.isfinite(off):
         note += f"; {percent(off, row[f'{name}_relative_se'], sign=True)}"
     text = f"{MARKS[word]} {word}" if word else "no verdict"
-    return Cell(text, _or_none(off), f"outcome {word or 'none'}", note)
+    return Cell(text, real(off), f"outcome {word or 'none'}", note)
 
 
 def _state(row: dict[str, Any]) -> Cell:
@@ -270,8 +254,8 @@ def unresolved(cells: pd.DataFrame, most: int = 200) -> Shown:
             Cell(row["id"][:12] or "–"),
             Cell(row["data"]),
             Cell(row["labels"]),
-            _count(row["P"]),
-            _count(row["N1"]),
+            count(row["P"]),
+            count(row["N1"]),
             _plain(row["T"], 6),
             _state(row),
             Cell(row["why"][:300] or "–", None, "prose"),

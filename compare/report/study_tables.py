@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
-from compare.report.tables import MARKS, Cell, Shown
-from compare.report.wording import LEVELS, label, number, percent, with_error
+from compare.report.shown import Cell, Shown, err, outcome, real, share
+from compare.report.wording import LEVELS, label, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,33 +31,14 @@ def shown(study: Study) -> dict[str, Shown]:
     return {table.name: table for table in made if table.rows}
 
 
-def _real(value: Any) -> float | None:
-    if value is None:
-        return None
-    real = float(value)
-    return real if math.isfinite(real) else None
-
-
 def _num(text: str, sort: Any) -> Cell:
-    return Cell(text, _real(sort), "num")
-
-
-def _err(value: Any, se: Any, *, sign: bool = False) -> Cell:
-    return _num(with_error(_real(value), _real(se), sign=sign), value)
-
-
-def _share(value: Any, se: Any = None) -> Cell:
-    return _num(percent(_real(value), _real(se), sign=True), value)
+    return Cell(text, real(sort), "num")
 
 
 def _range(low: Any, high: Any, scale: float = 1.0, unit: str = "") -> Cell:
-    if _real(low) is None or _real(high) is None:
+    if real(low) is None or real(high) is None:
         return _num("–", None)
     return _num(f"{number(scale * low, 3)} to {number(scale * high, 3)}{unit}", low)
-
-
-def _outcome(word: str) -> Cell:
-    return Cell(f"{MARKS.get(word, '')} {word}".strip(), None, f"outcome {word}")
 
 
 def _votes(row: Any) -> Cell:
@@ -92,10 +72,10 @@ def answers(table: pd.DataFrame) -> Shown:
     ]
     rows = []
     for row in table.itertuples():
-        where = number(_real(row.T_peak), 3)
-        if _real(row.T_low) is not None:
+        where = number(real(row.T_peak), 3)
+        if real(row.T_low) is not None:
             where += f" [{row.T_low:.3g}, {row.T_high:.3g}]"
-        if _real(row.factor) is not None and row.factor > 1:
+        if real(row.factor) is not None and row.factor > 1:
             where += f" ×/÷ {row.factor:.2f}"
         reason = row.reason if row.has_maximum == "inconclusive" else ""
         rows.append(
@@ -104,13 +84,13 @@ def answers(table: pd.DataFrame) -> Shown:
                 _num(str(row.N1), row.N1),
                 Cell(row.has_maximum, None, "strong", reason),
                 Cell(f"{row.yes} yes, {row.no} no, {row.open} open", float(row.yes)),
-                Cell(f"{row.T_min:g} to {row.T_max:g}", _real(row.T_min)),
+                Cell(f"{row.T_min:g} to {row.T_max:g}", real(row.T_min)),
                 _num(where, row.T_peak),
-                _num(number(_real(row.T_eq4), 3), row.T_eq4),
-                _outcome(row.place),
+                _num(number(real(row.T_eq4), 3), row.T_eq4),
+                outcome(row.place),
                 Cell(row.delta2 or "–", None, "strong"),
-                _share(row.rise_share, row.rise_share_se),
-                _share(row.fall_share, row.fall_share_se),
+                share(row.rise_share, row.rise_share_se),
+                share(row.fall_share, row.fall_share_se),
             ]
         )
     return Shown("answers", "The answer per data set", columns, rows, quiet=True)
@@ -132,10 +112,10 @@ def levels(table: pd.DataFrame, several: bool) -> Shown:
         [
             *_head(row),
             Cell(label(row.level), float(list(LEVELS).index(row.level))),
-            _outcome(row.outcome),
-            _err(row.difference, row.se, sign=True),
-            _share(row.relative_to_effect, row.relative_se),
-            _share(row.relative_tau),
+            outcome(row.outcome),
+            err(row.difference, row.se, sign=True),
+            share(row.relative_to_effect, row.relative_se),
+            share(row.relative_tau),
             _range(row.relative_predicted_low, row.relative_predicted_high, 100.0, " %"),
             _votes(row),
         ]
@@ -158,10 +138,10 @@ def budget(table: pd.DataFrame, several: bool) -> Shown:
         [
             *_head(row),
             Cell(label(row.part), None, "strong" if row.part == "total" else ""),
-            _err(row.value, row.se, sign=True),
-            _num(number(_real(row.tau), 2), row.tau),
+            err(row.value, row.se, sign=True),
+            _num(number(real(row.tau), 2), row.tau),
             _range(row.predicted_low, row.predicted_high),
-            _share(row.share, row.share_se),
+            share(row.share, row.share_se),
         ]
         for row in table.itertuples()
     ]
@@ -177,7 +157,7 @@ def weights(table: pd.DataFrame, several: bool) -> Shown:
         ("subsets alone", "verdicts of the subsets one by one"),
     ]
     rows = [
-        [*_head(row), _err(row.slope, row.se), _num(number(_real(row.tau), 2), row.tau), _votes(row)]
+        [*_head(row), err(row.slope, row.se), _num(number(real(row.tau), 2), row.tau), _votes(row)]
         for row in table.itertuples()
     ]
     return Shown("weights", "Covariance of the weights: measured on predicted", columns, rows, filters=(0,), quiet=True)
@@ -203,8 +183,8 @@ def peaks(table: pd.DataFrame) -> Shown:
     ]
     rows = []
     for row in table.itertuples():
-        where = number(_real(row.T_peak), 3)
-        if _real(row.T_low) is not None:
+        where = number(real(row.T_peak), 3)
+        if real(row.T_low) is not None:
             where += f" [{row.T_low:.3g}, {row.T_high:.3g}]"
         reason = row.reason if row.has_maximum == "inconclusive" else ""
         rows.append(
@@ -214,8 +194,8 @@ def peaks(table: pd.DataFrame) -> Shown:
                 _num(str(row.N1), row.N1),
                 Cell(row.has_maximum, None, "strong", reason),
                 _num(where, row.T_peak),
-                _num(number(_real(row.T_eq4), 3), row.T_eq4),
-                _outcome(row.place),
+                _num(number(real(row.T_eq4), 3), row.T_eq4),
+                outcome(row.place),
                 Cell(row.delta2 or "–"),
                 Cell(row.witness or "–"),
             ]
@@ -245,11 +225,11 @@ def cells(table: pd.DataFrame) -> Shown:
             _num(str(row.N1), row.N1),
             _num(f"{row.T:g}", row.T),
             Cell("ok" if row.status == "ok" else row.status, None, "" if row.status == "ok" else "strong", row.reasons),
-            _err(row.measured, row.measured_se),
-            _num(number(_real(row.eq4), 4), row.eq4),
-            _share(row.relative_to_effect, row.relative_se),
-            _num(f"{row.rhat:.3f}" if _real(row.rhat) is not None else "–", row.rhat),
-            _num(f"{row.ess:.0f}" if _real(row.ess) is not None else "–", row.ess),
+            err(row.measured, row.measured_se),
+            _num(number(real(row.eq4), 4), row.eq4),
+            share(row.relative_to_effect, row.relative_se),
+            _num(f"{row.rhat:.3f}" if real(row.rhat) is not None else "–", row.rhat),
+            _num(f"{row.ess:.0f}" if real(row.ess) is not None else "–", row.ess),
             _num(f"{row.wall_seconds:.0f}", row.wall_seconds),
         ]
         for row in table.itertuples()

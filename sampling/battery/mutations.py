@@ -60,13 +60,11 @@ class _FlatJoint(Joint):
 def without_first_prior(target: Any) -> Any:
     """The target with the first layer's prior dropped, as weight decay forgotten in the first layer does."""
     flat = _FlatJoint if isinstance(target, Joint) else _FlatCollapsed
-    found = flat(target.model)
-    found.instruments = target.instruments
-    return found
+    return flat(target.model)
 
 
 def short_trajectories(kernel: Any) -> Any:
-    """At most 8 leapfrogs: under a flat prior weights drift off for ever, and the step that is then wanted shrinks without end."""
+    """At most 8 steps a trajectory: under a flat prior weights drift off for ever, and the step that is then wanted shrinks without end."""
     for one in getattr(kernel, "kernels", [kernel]):
         if hasattr(one, "_steps"):
             one._steps = lambda steps=one._steps: min(8, steps())

@@ -88,11 +88,6 @@ class Subject:
         """Whether it samples (w, v) rather than the collapsed density of w."""
         return self.options.get("density", DENSITY.get(self.name, "joint")) == "joint"
 
-    @property
-    def tempered(self) -> bool:
-        """Whether its state holds replicas at other temperatures, which depend on the labels too."""
-        return self.name == "tempering"
-
     def chains(self, problem: Problem, count: int, seed: int, y: np.ndarray | None = None) -> Chains:
         """`count` chains on the problem, or on labels y (C, P), a row for each chain."""
         problem = problem if self.problem_map is None else self.problem_map(problem)

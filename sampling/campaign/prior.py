@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import erf
+import torch
 
 from data.problem import Problem
+from sampling import activations
 
 DRAWS = 1 << 17  # of one unit, where K has no closed form
 CHUNK = 1 << 12
@@ -35,13 +36,11 @@ def prior_d2(problem: Problem) -> tuple[float, float]:
     return float(problem.N1 * (a @ K @ a)), 0.0
 
 
-SIGMA = {"tanh": np.tanh, "erf": erf, "sin": np.sin, "linear": lambda h: h}
-
-
 def _drawn(problem: Problem, X: np.ndarray) -> tuple[float, float]:
     rng = np.random.default_rng(np.random.SeedSequence([problem.P, problem.N0]))
-    sigma, squares = SIGMA[problem.activation], []
+    sigma, squares = activations.get(problem.activation).sigma, []
     for _ in range(DRAWS // CHUNK):
-        squares.append((problem.a @ sigma(X @ rng.standard_normal((problem.N0, CHUNK)))) ** 2)
+        h = torch.from_numpy(X @ rng.standard_normal((problem.N0, CHUNK)))
+        squares.append((problem.a @ sigma(h).numpy()) ** 2)
     values = problem.N1 * np.concatenate(squares)
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))

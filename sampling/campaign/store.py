@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import math
@@ -17,6 +16,7 @@ from typing import Any
 
 from data.errors import InputError
 from data.local import file_sha256
+from data.provenance import version
 from sampling.atomic import replacing
 from sampling.campaign import claims, tries
 from sampling.campaign.cell import ID, IDENTITY, Cell, canonical, identify
@@ -61,14 +61,6 @@ class Record:
         """Standard error of <D^2> relative to the effect; infinite where it is not known."""
         value = None if self.body is None else self.body["numbers"].get("relative_error")
         return math.inf if value is None else float(value)
-
-
-@functools.cache
-def version() -> str:
-    """The version that results are made with and compared by."""
-    from sampling.provenance import versions
-
-    return versions().get("saddlecheck", "unknown")
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,12 @@ def one(count: int) -> None:
     sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
     from tests_support.campaign import Stub
 
-    from sampling.campaign import runner, spec, store
+    from sampling.campaign import runner, spec
     from sampling.campaign.engines import Plan
     from sampling.campaign.source import parse_toml
 
     campaign = spec.validate(parse_toml(SPEC.format(seeds=list(range(count // 1000)))))
     assert campaign.size == count
-    store.version()  # imports torch, which is not what is measured
 
     def peak() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

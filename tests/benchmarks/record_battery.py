@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from data.provenance import git_commit, versions
 from sampling import battery
-from sampling.provenance import device_name, git_commit, versions
+from sampling.provenance import PACKAGES, device_name
 
 HERE = Path(__file__).resolve().parents[2] / "reports" / "battery"
 SAMPLERS = ("hmc", "gibbs", "underdamped", "mala", "tempering", "langevin", "nuts")
@@ -51,7 +52,7 @@ def record(name: str, check: str, seed: int, controls: bool, shared: dict[Any, A
     found["checks"].sort(key=lambda one: (names.index(one["name"].removesuffix(" control")), one["name"]))
     found["complete"] = {one["name"] for one in found["checks"]} >= set(applicable(name))
     found["passed"] = all(one["passed"] for one in found["checks"])
-    found |= {"device": device_name("cpu"), "versions": versions(), "git_commit": git_commit()}
+    found |= {"device": device_name("cpu"), "versions": versions(PACKAGES), "git_commit": git_commit()}
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")
 

@@ -150,10 +150,10 @@ def test_a_folder_that_is_a_link_is_neither_written_to_nor_cleared(name, tmp_pat
         (elsewhere / file).write_text("mine")
     (folder / name).symlink_to(elsewhere)
     if name == "runs":
-        from compare.verify import _resume
+        from compare.verify import _begin
 
         with pytest.raises(InputError, match="delete the link"):
-            _resume(folder, {"any": "request"})
+            _begin(folder, {"any": "request"})
     else:
         from compare.result import Report
 
