@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, norm
+from scipy.stats import chi2
+from scipy.stats import t as student
 
 from compare.verdict import ALPHA, MARGIN
 from data.errors import InputError
@@ -76,9 +77,10 @@ class Survival:
     margin: float
 
 
-def survival(found: Extrapolation, margin: float = MARGIN, alpha: float = ALPHA) -> Survival:
+def survival(found: Extrapolation, margin: float = MARGIN, alpha: float = ALPHA, dof: float = math.inf) -> Survival:
     """The verdict on an extrapolated deviation, in the units of the margin: with the default, fit differences as shares of the effect.
 
+    dof  degrees of freedom of the errors, for Student's t, where they were estimated from a spread; infinite where they are known
     Raises InputError unless margin > 0 and 0 < alpha < 1/2.
     """
     if not margin > 0 or not 0 < alpha < 0.5:
@@ -86,8 +88,8 @@ def survival(found: Extrapolation, margin: float = MARGIN, alpha: float = ALPHA)
     told = (found.c0, found.c0_se, margin)
     if found.p < FITS:
         return Survival("inconclusive", f"c0 + c1/N1 does not fit (p = {found.p:.2g}): larger widths are needed", *told)
-    if abs(found.c0) + norm.isf(alpha) * found.c0_se < margin:
+    if abs(found.c0) + student.isf(alpha, dof) * found.c0_se < margin:
         return Survival("vanishes", "what is left at infinite width lies inside the margin", *told)
-    if abs(found.c0) - norm.isf(alpha / 2) * found.c0_se > margin:
+    if abs(found.c0) - student.isf(alpha / 2, dof) * found.c0_se > margin:
         return Survival("survives", "what is left at infinite width lies outside the margin", *told)
     return Survival("inconclusive", "the error at infinite width is too large to tell", *told)

@@ -16,7 +16,9 @@ from compare.report.campaign_figures import campaign_figures
 from compare.report.citations import citations, methods_of
 from compare.report.figures import Figure, write_figures
 from compare.report.page import Lookup, fill
+from compare.report.shown import write_frames
 from compare.verdict import ALPHA, MARGIN
+from compare.widths import WIDTHS, surviving
 from data.provenance import version
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ SECTIONS = (
     ("error", "Error of Eq. (4)"),
     ("delta1", "Δ₁"),
     ("curves", "Curves"),
+    ("widths", "Infinite width"),
     ("peaks", "Peaks"),
     ("cells", "All cells"),
     ("unresolved", "Without a verdict"),
@@ -62,16 +65,10 @@ def write_campaign_page(
     out.mkdir(parents=True, exist_ok=True)
     for name in ("tables", "figures"):
         store.own(out, name)
-    made_tables = tables(cells, verdicts)
+    made_tables = tables(cells, verdicts, margin)
     for suffix in ("csv", "parquet"):
         write_table(table, out / f"{CELLS}.{suffix}")
-        for name, one in made_tables.items():
-            path = out / "tables" / f"{name}.{suffix}"
-            path.parent.mkdir(exist_ok=True)
-            if one.empty:
-                path.unlink(missing_ok=True)  # a leftover of an earlier report in this folder would mislead
-            else:
-                write_table(one, path)
+    write_frames(made_tables, out / "tables")
     drawn = campaign_figures(cells, made_tables["shares"])
     write_figures(drawn, out / "figures")
     names = [f"{CELLS}.csv", f"{CELLS}.parquet", "tables", "figures"]
@@ -96,11 +93,12 @@ def render_campaign(
     return _render(cells, verdicts, drawn, title=title, margin=margin, facts=facts, made=made, files=())
 
 
-def tables(cells: pd.DataFrame, peaks: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What the page's summary shows, full precision, by file name: outcomes, shares, peaks, peak_counts."""
+def tables(cells: pd.DataFrame, peaks: pd.DataFrame, margin: float = MARGIN) -> dict[str, pd.DataFrame]:
+    """What the page's summary shows, full precision, by file name: outcomes, shares, widths, peaks, peak_counts."""
     return {
         "outcomes": numbers.outcomes(cells),
         "shares": numbers.shares(cells),
+        "widths": surviving(cells, numbers.TESTED, margin),
         "peaks": peaks,
         "peak_counts": numbers.peak_counts(peaks),
     }
@@ -125,11 +123,12 @@ def _render(
 ) -> str:
     from sampling.diagnostics import MIN_ESS, RHAT_LIMIT
 
-    found = tables(cells, peaks)
+    found = tables(cells, peaks, margin)
     kept = show.some_rows(cells)
     shown = [
         show.outcomes(found["outcomes"]),
         show.shares(found["shares"]),
+        show.widths(found["widths"]),
         show.all_cells(kept),
         show.unresolved(cells),
     ]
@@ -141,6 +140,7 @@ def _render(
         "error": "shares" in by_name,
         "delta1": "delta1_share" in drawn,
         "curves": "curves" in drawn,
+        "widths": "widths" in by_name,
         "peaks": "peaks" in by_name,
         "unresolved": "unresolved" in by_name,
     }
@@ -160,6 +160,7 @@ def _render(
         rhat_limit=f"{RHAT_LIMIT:g}",
         min_ess=f"{MIN_ESS:g}",
         told=show.told_from_zero(),
+        widths=WIDTHS,
         total=len(cells),
         shown=len(kept),
         largest=numbers.largest(found["shares"]),

@@ -84,6 +84,38 @@ def shares(table: pd.DataFrame) -> Shown:
     return Shown("shares", "The error of Eq. (4) by data set", columns, rows, quiet=True)
 
 
+def widths(table: pd.DataFrame) -> Shown:
+    """What is left of each level's deviation at infinite width, alpha held fixed."""
+    columns = [
+        ("data set", ""),
+        ("labels", "true; random: a seeded permutation, the control; zero"),
+        ("α", "P/N₁, the same at every width"),
+        ("T", "temperature"),
+        ("level", ""),
+        ("N₁", "widths fitted"),
+        ("at infinite width", "c₀ of (measured − predicted)/effect = c₀ + c₁/N₁"),
+        ("c₁", "first correction"),
+        ("p", "of the fit; a small one says that higher orders in 1/N₁ matter"),
+        ("outcome", "the deviation survives: c₀ is outside the margin; vanishes: it is inside"),
+    ]
+    rows = [
+        [
+            Cell(str(row.data)),
+            Cell(str(row.labels)),
+            _plain(row.alpha),
+            _plain(row.T, 6),
+            Cell(label(row.level), float(list(LEVELS).index(row.level))),
+            Cell(f"{row.N1_min} to {row.N1_max}, {row.widths} of them", float(row.widths)),
+            share(row.c0, row.c0_se),
+            err(row.c1, row.c1_se, sign=True),
+            _plain(row.p, 2),
+            Cell(row.outcome, None, "", row.reason if row.outcome == "inconclusive" else ""),
+        ]
+        for row in table.itertuples()
+    ]
+    return Shown("widths", "What survives as the network grows", columns, rows, quiet=True, filters=(0, 1, 2, 3, 4, 9))
+
+
 def peak_counts(table: pd.DataFrame) -> Shown:
     """How many curves have an interior maximum."""
     columns = [
