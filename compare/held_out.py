@@ -30,6 +30,8 @@ class HeldOut:
     predicted quantity -> level -> (value, se);  prior  quantity -> its value before training, from which the effect is measured
     verdicts  (quantity, level) -> Verdict
     mean, mean_se  (P',) posterior mean of f by pattern, with the error that the spread of the chains gives;  variance (P',)
+    bias_variance  "bias" mean (y - <f>)^2 (where there are test labels) and "variance" mean Var f over the patterns: (value, jackknife
+              standard error over chains, NaN for one chain); together they are the loss
     predictor measured on predicted mean of f (Q averaged) over the patterns, or None with fewer than three chains or patterns
     """
 
@@ -42,6 +44,7 @@ class HeldOut:
     mean_se: np.ndarray
     variance: np.ndarray
     predictor: Fit | None
+    bias_variance: dict[str, tuple[float, float]]
 
     @classmethod
     def of(cls, prediction: Prediction, run: Run, measurement: Measurement, margin: float = MARGIN) -> HeldOut | None:
@@ -97,6 +100,7 @@ class HeldOut:
             mean_se=spread,
             variance=np.maximum(run.sums["predictor_sq"].mean(0) - mean**2, 0.0),
             predictor=fit(chains, expected) if usable else None,
+            bias_variance=_bias_variance(theory.y, chains, run.sums["predictor_sq"]),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,10 +114,27 @@ class HeldOut:
             name: {level: vars(verdict) for (quantity, level), verdict in self.verdicts.items() if quantity == name}
             for name in self.measured
         }
-        if self.theory.y is not None:
-            bias = float(np.mean((self.theory.y - self.mean) ** 2))
-            found["measured"]["bias"], found["measured"]["variance"] = bias, float(self.variance.mean())
+        found["measured"] |= {name: {"value": value, "se": se} for name, (value, se) in self.bias_variance.items()}
         if self.predictor is not None:
             line = self.predictor
             found["predictor"] = {"slope": line.slope, "slope_se": line.slope_se, "r2": line.r2, "patterns": line.n}
         return found
+
+
+def _bias_variance(y: np.ndarray | None, mean: np.ndarray, square: np.ndarray) -> dict[str, tuple[float, float]]:
+    """From E[f | W] and E[f^2 | W] (C, P') averaged over each chain: name -> (value, jackknife error over chains)."""
+
+    def parts(m: np.ndarray, s: np.ndarray) -> dict[str, float]:
+        variance = float((s - m**2).mean())
+        return {"variance": variance} if y is None else {"bias": float(((y - m) ** 2).mean()), "variance": variance}
+
+    count = len(mean)
+    whole = parts(mean.mean(0), square.mean(0))
+    if count < 2:
+        return {name: (value, math.nan) for name, value in whole.items()}
+    left = [
+        parts((mean.sum(0) - one) / (count - 1), (square.sum(0) - two) / (count - 1))
+        for one, two in zip(mean, square, strict=True)
+    ]
+    spread = {name: np.array([one[name] for one in left]) for name in whole}
+    return {name: (value, math.sqrt((count - 1) * float(spread[name].var()))) for name, value in whole.items()}

@@ -21,6 +21,13 @@ def facts(report: Report) -> Rows:
     return [
         ("data", problem["data"]),
         ("patterns P", f"{problem['P']} ({plus} + {problem['P'] - plus})"),
+        *network(problem),
+    ]
+
+
+def network(problem: dict[str, Any]) -> Rows:
+    """What `common_problem` says of the networks."""
+    return [
         ("inputs N₀", str(problem["N0"])),
         ("hidden units N₁", ", ".join(str(width) for width in problem["N1"])),
         ("load α = P/N₁", ", ".join(f"{problem['P'] / width:.4g}" for width in problem["N1"])),

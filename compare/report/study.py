@@ -8,7 +8,7 @@ import numpy as np
 
 from compare.report import equations, sentences
 from compare.report.citations import citations
-from compare.report.facts import Rows, compact
+from compare.report.facts import Rows, compact, network
 from compare.report.figures import COLOURS, LINES, Figure, drawn
 from compare.report.figures import budget as budget_figure
 from compare.report.page import Lookup, fill
@@ -74,15 +74,7 @@ def facts(study: Study) -> Rows:
     rows: Rows = [("data", problem["data"]), ("patterns P of a subset", str(problem["P"]))]
     if study.subsets > 1:
         rows.append(("subsets", f"{study.subsets}: {HOW.get(study.how, 'as given')}"))
-    rows += [
-        ("inputs N₀", str(problem["N0"])),
-        ("hidden units N₁", ", ".join(str(width) for width in problem["N1"])),
-        ("load α = P/N₁", ", ".join(f"{problem['P'] / width:.4g}" for width in problem["N1"])),
-        ("temperatures T", ", ".join(f"{t:g}" for t in problem["T"])),
-        ("prior precisions λ₀, λ₁", f"{problem['lambda0']:g}, {problem['lambda1']:g}"),
-        ("activation σ", problem["activation"]),
-    ]
-    return rows
+    return rows + network(problem)
 
 
 def provenance(study: Study) -> list[tuple[str, Rows]]:

@@ -8,8 +8,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests_support.commands import context
 
-from compare.cli import app
 from sampling.campaign import slurm_script
 from sampling.campaign.engines import ENGINES, get
 from sampling.campaign.slurm_settings import SlurmSettings
@@ -17,20 +17,6 @@ from sampling.campaign.store import STATES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "cluster.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^    (saddlecheck .*?)(?:\s+#.*)?$", TEXT, re.MULTILINE)
-
-
-def context(words: list[str]):
-    """Parse a command line as the command does, and run nothing. Raises the parser's error."""
-    from typer.main import get_command
-
-    command, made = get_command(app), None
-    while True:
-        made = command.make_context(words[0], words[1:], parent=made)
-        commands = getattr(command, "commands", None)
-        if commands is None:
-            return made
-        words = [*made._protected_args, *made.args] if hasattr(made, "_protected_args") else made.args
-        command = commands[words[0]]
 
 
 def test_there_are_commands() -> None:

@@ -8,92 +8,19 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
-import re
-import shlex
 import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
+from tests_support.slurm import cells, submitted
 
 from data.errors import InputError
-from sampling.campaign import engines, slurm, slurm_queue, slurm_script, slurm_submit
-from sampling.campaign.engines import Event, Plan, Task
+from sampling.campaign import slurm_queue, slurm_script, slurm_submit
+from sampling.campaign.engines import Task
 from sampling.campaign.slurm_settings import SlurmSettings
 from sampling.campaign.slurm_submit import submit_missing
-
-STAND_IN = """#!{python} -IS
-import os, pathlib, re, sys
-queue = pathlib.Path({queue!r})
-name = pathlib.Path(sys.argv[0]).name
-def size(text):
-    first, _, last = re.search(r"--array=([0-9-]+)", text).group(1).partition("-")
-    return int(last or first) - int(first) + 1
-if name == "sbatch":
-    text = pathlib.Path(sys.argv[-1]).read_text()
-    held = sum(size(one.read_text()) for one in queue.glob("[0-9]*"))
-    if (queue / "down").exists():
-        sys.exit("sbatch: error: Unable to contact slurm controller (connect failure)")
-    if size(text) > {max_array}:
-        sys.exit("sbatch: error: Batch job submission failed: Invalid job array specification")
-    if held + size(text) > {max_jobs}:
-        sys.exit("sbatch: error: QOSMaxSubmitJobPerUserLimit")
-    number = 100
-    while True:
-        try:
-            with open(queue / str(number), "x") as out:
-                out.write(text)
-            break
-        except FileExistsError:
-            number += 1
-    print(f"{{number}};cluster")
-elif name == "squeue":
-    for one in sorted(queue.glob("[0-9]*")):
-        text = one.read_text()
-        job = re.search(r"--job-name=(.*)", text).group(1)
-        for index in range(size(text)):
-            print(f"{{one.name}}|{{index}}|PENDING|Resources|{{job}}")
-elif name == "scontrol":
-    print("MaxArraySize            = {max_array}")
-"""
-
-
-@pytest.fixture
-def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A function that puts the stand-ins on the PATH and returns the folder with one file a job in the queue."""
-
-    def make(max_array: int = 1001, max_jobs: int = 100_000) -> Path:
-        programs, queue = tmp_path / "programs", tmp_path / "queue"
-        programs.mkdir()
-        queue.mkdir()
-        for name in ("sbatch", "squeue", "scontrol"):
-            path = programs / name
-            path.write_text(
-                STAND_IN.format(python=sys.executable, queue=str(queue), max_array=max_array, max_jobs=max_jobs)
-            )
-            path.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
-        return queue
-
-    return make
-
-
-def cells(count: int, cell_class: str = "cpu", seconds: float = 10.0) -> list[Task]:
-    return [Task(f"{cell_class}{index:06x}", cell_class, seconds) for index in range(count)]
-
-
-def submitted(folder: Path) -> list[str]:
-    """Keys in the lists of every submission, in order; a key that stands twice was submitted twice."""
-    found: list[str] = []
-    for path in sorted((folder / "slurm").glob("*/*.cells")):
-        found += path.read_text().split()
-    return found
-
 
 HOSTILE = [
     'partition = "low\\n#SBATCH --wrap=id"',
@@ -337,134 +264,3 @@ def test_pending_arrays_that_squeue_does_not_expand() -> None:
     assert slurm_queue._indices("0-3,7%2") == [0, 1, 2, 3, 7]
     assert slurm_queue._indices("5") == [5]
     assert slurm_queue._indices("N/A") == []
-
-
-def run_script(
-    folder: Path, worker: Sequence[str], signals: Sequence[str], restarts: int = 0
-) -> tuple[int, list[str], str]:
-    """Run a rendered script as Slurm's batch step would; returns its status, the calls of scontrol, and what it printed."""
-    values = dict.fromkeys(slurm_script.PLACEHOLDER.findall(slurm_script.TEMPLATE), "")
-    values |= {"max_requeues": "3", "try_again": "75", "worker": slurm_script.command(worker), "grace_seconds": "60"}
-    script = folder / "script.sh"
-    script.write_text(slurm_script.render(slurm_script.TEMPLATE, values))
-    programs = folder / "bin"
-    programs.mkdir(exist_ok=True)
-    (programs / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(folder / "calls"))}\n')
-    (programs / "scontrol").chmod(0o755)
-    environment = os.environ | {
-        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-        "SLURM_ARRAY_JOB_ID": "12",
-        "SLURM_ARRAY_TASK_ID": "3",
-        "SLURM_RESTART_COUNT": str(restarts),
-    }
-    with subprocess.Popen(
-        ["bash", str(script)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as job:
-        assert job.stdout is not None
-        said = []
-        for line in job.stdout:
-            said.append(line)
-            if line.startswith("ready"):
-                for name in signals:
-                    subprocess.run(["bash", "-c", f"kill -s {name} {job.pid}"], check=True)
-        status = job.wait(timeout=20)
-    calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
-    return status, calls, "".join(said)
-
-
-STOPS = "trap 'sleep 0.3; echo checkpoint; exit 75' USR1; echo ready; while :; do sleep 0.05; done"
-
-
-@pytest.mark.parametrize("signals", [["USR1"], ["TERM"], ["USR1", "TERM", "USR1"]])
-def test_the_script_asks_for_a_checkpoint_and_requeues_itself(signals: list[str], tmp_path: Path) -> None:
-    status, calls, said = run_script(tmp_path, ["bash", "-c", STOPS], signals)
-    assert "checkpoint" in said
-    assert status == 0
-    assert calls == ["requeue 12_3"]
-
-
-@pytest.mark.parametrize(
-    ("worker", "status", "requeued"),
-    [("exit 0", 0, False), ("exit 3", 3, False), ("exit 75", 0, True), ("kill -KILL $$", 0, True)],
-)
-def test_the_script_requeues_what_was_cut_short_and_nothing_else(worker, status, requeued, tmp_path: Path) -> None:
-    found, calls, _ = run_script(tmp_path, ["bash", "-c", worker], [])
-    assert found == status
-    assert calls == (["requeue 12_3"] if requeued else [])
-
-
-def test_the_script_does_not_requeue_for_ever(tmp_path: Path) -> None:
-    status, calls, said = run_script(tmp_path, ["bash", "-c", "exit 75"], [], restarts=3)
-    assert status == 75
-    assert calls == []
-    assert re.search("run the campaign again", said)
-
-
-def plan(folder: Path, missing: Callable[[], Iterator[Task]], **work: object) -> Plan:
-    """A plan whose spec holds what the engine looks at."""
-    spec = SimpleNamespace(
-        slurm=SlurmSettings(cells_per_job=1),
-        work=SimpleNamespace(**({"threads": 1, "device": "cpu", "tries": 2} | work)),
-    )
-    return Plan(folder, spec, missing)  # type: ignore[arg-type]
-
-
-def test_the_cells_threads_and_device_are_asked_for(stand_in, tmp_path: Path) -> None:
-    queue = stand_in()
-    one = plan(tmp_path, lambda: iter(cells(1)), threads=4, device="cuda")
-    events = list(engines.get("slurm").run(one))
-    assert [event.kind for event in events] == ["submitted"]
-    assert events[0].data == {"jobs": ["100"], "cells": 1}
-    text = (queue / "100").read_text()
-    assert "#SBATCH --cpus-per-task=4\n" in text
-    assert "#SBATCH --gres=gpu:1\n" in text
-
-
-def test_waiting_submits_again_what_was_cancelled_and_gives_up_what_never_ends(stand_in, tmp_path, monkeypatch) -> None:
-    """A site that cancels every job at once: cells that get further are submitted again without end, those that do not a few times."""
-    queue = stand_in()
-    left = [5]
-
-    def cancelled(seconds: float) -> None:
-        for job in queue.glob("[0-9]*"):
-            job.unlink()
-        left[0] = max(2, left[0] - 1)
-
-    monkeypatch.setattr(slurm, "time", SimpleNamespace(sleep=cancelled))
-    monkeypatch.setattr(slurm, "_running", lambda plan: False)
-    events = list(engines.get("slurm:wait").run(plan(tmp_path, lambda: iter(cells(left[0])))))
-    assert counts(events) == [5, 4, 3] + [2] * (slurm.FRUITLESS + 1)
-    assert "logs" in events[-1].text
-
-
-def counts(events: Sequence[Event]) -> list[int]:
-    return [event.data["cells"] for event in events if event.kind == "submitted"]
-
-
-def test_waiting_ends_when_nothing_is_missing_and_tells_of_cells_that_ended(stand_in, tmp_path, monkeypatch) -> None:
-    queue = stand_in()
-    work = [Task(f"{index:032x}", "cpu", 1.0) for index in range(3)]
-    looks = [0]
-
-    def sleep(seconds: float) -> None:
-        looks[0] += 1
-        if looks[0] == 3:
-            for job in queue.glob("[0-9]*"):
-                job.unlink()
-
-    monkeypatch.setattr(slurm, "time", SimpleNamespace(sleep=sleep))
-    monkeypatch.setattr(slurm, "_running", lambda plan: False)
-    monkeypatch.setattr(slurm.Store, "read", lambda self, name, **more: SimpleNamespace(state="done", note=""))
-    one = plan(tmp_path, lambda: iter(work if looks[0] < 3 else []))
-    events = list(engines.get("slurm:wait").run(one))
-    assert counts(events) == [3]
-    assert sorted(event.cell or "" for event in events if event.kind == "finished") == [task.id for task in work]
-    assert [event.text for event in events if event.kind == "note"] == [
-        "in the queue: 3 pending (Resources)",
-        "no job of this campaign is in the queue",
-    ]
-
-
-def test_an_option_that_is_none_is_refused() -> None:
-    with pytest.raises(InputError, match="slurm:wait"):
-        engines.get("slurm:now")

@@ -34,3 +34,11 @@ def job(tmp_path_factory, invoke):
 def small():
     """The flags of the small problem."""
     return list(SMALL)
+
+
+@pytest.fixture(scope="session")
+def stored():
+    """The baseline of `saddlecheck regress` that is checked in."""
+    from compare.regress import baseline
+
+    return baseline.read(baseline.DEFAULT)

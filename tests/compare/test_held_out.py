@@ -57,6 +57,11 @@ def test_a_linear_network_meets_the_exact_level(linear):
     assert bias + held_out.variance.mean() == pytest.approx(loss.raw_mean, rel=1e-9), (
         "bias and variance make the loss, draw by draw"
     )
+    assert held_out.bias_variance["bias"][0] == pytest.approx(bias)
+    for name, (value, se) in held_out.bias_variance.items():
+        true = np.mean((held_out.theory.y - exact.mean) ** 2) if name == "bias" else exact.variance.mean()
+        assert abs(value - true) < 4.5 * se, name  # t on 47 degrees of freedom
+        assert se < 0.1 * true, "and the error is small enough to mean something"
 
 
 def test_the_measured_numbers_of_an_erf_network_are_those_of_importance_sampling():

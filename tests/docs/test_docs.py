@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests_support.commands import context
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -15,18 +16,6 @@ from compare.cli import app
 ROOT = Path(__file__).parents[2]
 SHOWN = re.compile(r"^    (saddlecheck [^\n]*?)(?:[ ]{2,}[^\n]*)?$", re.MULTILINE)
 GUIDE = SHOWN.findall((ROOT / "docs" / "guide.md").read_text(encoding="utf-8"))
-
-
-def context(words):
-    """Parse a command line as the command does, and run nothing. Raises the parser's error."""
-    command, made = get_command(app), None
-    while True:
-        made = command.make_context(words[0], words[1:], parent=made)
-        commands = getattr(command, "commands", None)
-        if commands is None:
-            return made
-        words = [*made._protected_args, *made.args] if hasattr(made, "_protected_args") else made.args
-        command = commands[words[0]]
 
 
 def shown():
