@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.errors import InputError
-from data.labels import relabel
+from data.labels import kind, relabel
 
 if TYPE_CHECKING:
     from data.problem import Dataset, Problem
@@ -51,8 +51,7 @@ def problems(name: str, main: Sequence[Problem], seed: int) -> list[Problem]:
     one, dataset = main[0], main[0].dataset
     widths, temperatures = dict.fromkeys(p.N1 for p in main), dict.fromkeys(p.T for p in main)
     if name == RANDOM_LABELS:
-        kind = dataset.provenance.get("labels", {})
-        if not dataset.y.any() or (isinstance(kind, dict) and kind.get("kind") == "random"):
+        if not dataset.y.any() or kind(dataset) == "random":
             raise InputError("the control random-labels permutes true labels: leave it out, or give --labels true")
         dataset = relabel(dataset, "random", seed)
     elif name == SMALL_ALPHA:

@@ -20,6 +20,13 @@ def check_labels(labels: str, label_seed: int) -> None:
     check_seed("label_seed", label_seed)
 
 
+def kind(dataset: Dataset) -> str | None:
+    """What a data set says of its training labels: one of LABELS, or None where it says nothing, as a user's own does."""
+    told = dataset.provenance.get("labels")
+    found = told.get("kind") if isinstance(told, dict) else None
+    return found if found in LABELS else None
+
+
 def relabel(dataset: Dataset, labels: str, label_seed: int = 0) -> Dataset:
     """The same patterns and classes with y as it is ("true"), permuted ("random", seeded) or all 0 ("zero").
 

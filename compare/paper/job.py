@@ -1,5 +1,4 @@
-"""The job of `saddlecheck figures`: choose data, read or make chains, compute each table, draw each figure, write "
-"all with a page."""
+"""The job of `saddlecheck figures`: choose data, read or make chains, compute each table, draw each figure, write all with a page."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ Stage = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """One figure with its tables (name -> numbers; empty ones left out), its settings and the notes that a reader "
-    "needs."""
+    """One figure with its tables (name -> numbers; empty ones left out), its settings and the notes that a reader needs."""
 
     key: str
     figure: Figure

@@ -1,5 +1,4 @@
-"""The kernels ordered by class: the prior's K, and what Eq. (1), level 4 and the chains add to it, on a block of "
-"patterns."""
+"""The kernels ordered by class: the prior's K, and what Eq. (1), level 4 and the chains add to it, on a block of patterns."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ def block_of(classes: np.ndarray, most: int = BLOCK) -> np.ndarray:
 
 
 def table(problem: Problem, settings: Settings, point: Point | None = None, progress: Any = None) -> pd.DataFrame:
-    """Rows matrix, mu, nu, class_mu, class_nu, value, se for mu <= nu: K, and <s s^T> - K of each level and of the "
-    "run."""
+    """Rows matrix, mu, nu, class_mu, class_nu, value, se for mu <= nu: K, and <s s^T> - K of each level and of the run."""
     import pandas as pd
 
     from theory import predict

@@ -1,5 +1,4 @@
-"""figures.html: each figure with its equation, its settings and data, and links to its files; one page that needs "
-"no network."""
+"""figures.html: each figure with its equation, its settings and data, and links to its files; one page that needs no network."""
 
 from __future__ import annotations
 

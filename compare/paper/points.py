@@ -1,5 +1,4 @@
-"""Measured points of the paper's figures: from a folder of `verify`, `sample`, `figures` or a campaign, or sampled "
-"anew."""
+"""Measured points of the paper's figures: from a folder of `verify`, `sample`, `figures` or a campaign, or sampled anew."""
 
 from __future__ import annotations
 
@@ -15,6 +14,7 @@ from compare import store
 from compare.measure import Measurement
 from compare.verify import UNFINISHED
 from data.errors import InputError
+from data.labels import kind
 from data.problem import Dataset, Problem
 
 if TYPE_CHECKING:
@@ -40,16 +40,15 @@ class Point:
 
 
 def label_kind(dataset: Dataset) -> str:
-    """true, random or zero."""
-    told = dataset.provenance.get("labels")
-    if isinstance(told, dict) and told.get("kind") in ("true", "random", "zero"):
-        return str(told["kind"])
+    """true, random or zero; of a data set that does not say, true where its labels are its classes."""
+    told = kind(dataset)
+    if told is not None:
+        return told
     return "true" if np.array_equal(np.sign(dataset.y), dataset.classes) else "random"
 
 
 def read(folder: Path) -> list[Point]:
-    """Every run that a folder holds. Raises InputError where there is none, or one was made on other data than lie "
-    "beside it."""
+    """Every run that a folder holds. Raises InputError where there is none, or one was made on other data than lie beside it."""
     if (folder / store.DATA).is_file():
         return _plain(folder)
     found = list(_campaign(folder))

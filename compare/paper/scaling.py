@@ -24,8 +24,7 @@ COLUMNS = [
 
 
 def table(series: dict[str, list[Chosen]], settings: Settings, stage: Callable[..., Any] | None = None) -> pd.DataFrame:
-    """A row for each data set and size, COLUMNS; N1 = P/alpha. delta1_first_order is minus level 4's exact "
-    "counterpart of -Delta1."""
+    """A row for each data set and size, COLUMNS; N1 = P/alpha. delta1_first_order is minus level 4's exact counterpart of -Delta1."""
     import pandas as pd
 
     from data.problem import Problem
@@ -70,8 +69,7 @@ def table(series: dict[str, list[Chosen]], settings: Settings, stage: Callable[.
 
 
 def measured(series: dict[str, list[Chosen]], points: Sequence[Point], settings: Settings) -> pd.DataFrame:
-    """Rows data, P, N1, T, delta1, se, delta2, delta2_se, status of the runs on the data of the figure, at its load "
-    "and temperature."""
+    """Rows data, P, N1, T, delta1, se, delta2, delta2_se, status of the runs on the data of the figure, at its load and temperature."""
     import pandas as pd
 
     from theory import predict

@@ -21,8 +21,7 @@ class Chosen(NamedTuple):
 
 
 def at_hand(name: str) -> bool:
-    """Whether a set can be read without a download: embedded, generated, a file, or MNIST and CIFAR-10 in a local "
-    "folder or cache."""
+    """Whether a set can be read without a download: embedded, generated, a file, or MNIST and CIFAR-10 in a local folder or cache."""
     from data import download, images, local, mnist
 
     if name == "cifar10":
@@ -53,8 +52,7 @@ def choose(name: str, classes: str | None, P: int, seed: int | None = None) -> C
 
 
 def sizes(name: str, classes: str | None, wanted: list[int]) -> tuple[list[Chosen], list[str]]:
-    """The set at each size of `wanted` that it reaches, and notes: of a stand-in, and of sizes that it does not "
-    "reach."""
+    """The set at each size of `wanted` that it reaches, and notes: of a stand-in, and of sizes that it does not reach."""
     found: list[Chosen] = []
     left_out: list[int] = []
     for P in sorted(wanted):

@@ -27,8 +27,7 @@ KINDS = {
 
 
 def directions(dataset: Dataset, count: int = DIRECTIONS) -> np.ndarray:
-    """(N0, k) orthonormal: the class direction X^T a, then principal directions of X made orthogonal to it; data "
-    "only."""
+    """(N0, k) orthonormal: the class direction X^T a, then principal directions of X made orthogonal to it; data only."""
     X, a = dataset.X, dataset.a
     _, size, V = np.linalg.svd(X, full_matrices=False)
     rank = int((size > size[0] * 1e-10).sum())
@@ -78,8 +77,7 @@ def table(dataset: Dataset, basis: np.ndarray, widths: Sequence[int], settings: 
 
 
 def heat(dataset: Dataset, basis: np.ndarray, N1: int, settings: Settings, T: float) -> pd.DataFrame:
-    """Rows space, h, k, lambda1, lambda2: the matrices in `basis`, and in the inputs where the class means differ "
-    "most."""
+    """Rows space, h, k, lambda1, lambda2: the matrices in `basis`, and in the inputs where the class means differ most."""
     import pandas as pd
 
     from data.problem import Problem
@@ -101,8 +99,7 @@ def heat(dataset: Dataset, basis: np.ndarray, N1: int, settings: Settings, T: fl
 
 
 def measured(points: Sequence[Point], size: int) -> pd.DataFrame:
-    """Rows alpha, N1, h, k, mean, se, status: lambda0 <w_h w_k> - delta_hk of every run, in the run's own "
-    "directions."""
+    """Rows alpha, N1, h, k, mean, se, status: lambda0 <w_h w_k> - delta_hk of every run, in the run's own directions."""
     import pandas as pd
 
     from compare.weight_estimate import WeightEstimate

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from data.errors import InputError
+from data.labels import kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,14 +24,13 @@ def cell_rows(name: str, page: str, report: Report) -> Iterator[dict[str, Any]]:
     for cell in report.cells:
         problem, manifest, d2 = cell.problem, cell.run.manifest, cell.measurement.d2
         about = problem.dataset.provenance
-        kind = about.get("labels", {})
         yield {
             "id": problem.fingerprint[:12],
             "group": name,
             "page": page,
             "state": "done",
             "data": problem.dataset.name,
-            "labels": kind.get("kind", "true") if isinstance(kind, dict) else str(kind),
+            "labels": kind(problem.dataset) or "true",
             "subset_seed": about["rows"].get("seed") if isinstance(about.get("rows"), dict) else None,
             "P": problem.P,
             "N0": problem.N0,
@@ -55,12 +55,11 @@ def cell_rows(name: str, page: str, report: Report) -> Iterator[dict[str, Any]]:
 
 def peak_rows(name: str, page: str, report: Report) -> Iterator[dict[str, Any]]:
     """One row a curve of `Report.peak`, with what identifies the group."""
-    kind = report.cells[0].problem.dataset.provenance.get("labels", {})
     shared = {
         "group": name,
         "page": page,
         "data": report.cells[0].problem.dataset.name,
-        "labels": kind.get("kind", "true") if isinstance(kind, dict) else str(kind),
+        "labels": kind(report.cells[0].problem.dataset) or "true",
         "P": report.cells[0].problem.P,
     }
     for row in report.peak.to_dict(orient="records"):
